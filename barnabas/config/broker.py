@@ -205,6 +205,17 @@ class BrokerConfig:
         """The name of the listener by which brokers reach one another."""
         return str(self["inter.broker.listener.name"] or self["security.inter.broker.protocol"]).upper()
 
+    def security_protocol_of(self, listener_name: str) -> str:
+        """Returns the security protocol of a listener, which may be one of other nodes.
+
+        :raises ConfigError: ``listener.security.protocol.map`` does not have it
+        """
+        protocols = self._protocols()
+        if listener_name not in protocols:
+            rule = f"a list that has {listener_name}, too"
+            raise ConfigError("listener.security.protocol.map", self["listener.security.protocol.map"], rule)
+        return protocols[listener_name]
+
     @property
     def topic_values(self) -> Mapping[str, Any]:
         """The configs of a topic that sets none: the broker's value, or else Kafka's default."""

@@ -66,6 +66,7 @@ class PeerConnection(asyncio.BufferedProtocol):
     ) -> None:
         self.name = name
         self.is_closed = False
+        self.renewal: asyncio.Task[None] | None = None  #: the authentication that requests are held for
         self._client_id = client_id.encode()
         self._now = clock.monotonic
         self._limits = limits

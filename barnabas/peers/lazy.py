@@ -4,14 +4,20 @@ Knows nothing of connections, and imports nothing of them before the first reque
 alone has none.
 """
 
+import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from barnabas.config.validators import ConfigError
+from barnabas.errors import NetworkException
 from barnabas.peers.peers import Done, Peers
 from barnabas.wire.message import Request
 
 if TYPE_CHECKING:
     from barnabas.peers.network import NetworkPeers
+
+
+logger = logging.getLogger(__name__)
 
 
 class LazyPeers:
@@ -29,9 +35,21 @@ class LazyPeers:
         if node_id == self._node_id:
             self._local.send(node_id, request, done, lane=lane, timeout_ms=timeout_ms)
             return
+        try:
+            self.prepare()
+        except ConfigError as error:
+            logger.error("Cannot reach other nodes: %s", error)
+            done(None, NetworkException())
+            return
+        cast("NetworkPeers", self._network).send(node_id, request, done, lane=lane, timeout_ms=timeout_ms)
+
+    def prepare(self) -> None:
+        """Makes what reaches the others, before it is needed.
+
+        :raises ConfigError: their listener's configs are not valid on this node
+        """
         if self._network is None:
             self._network = self._connect()
-        self._network.send(node_id, request, done, lane=lane, timeout_ms=timeout_ms)
 
     def close(self) -> None:
         """Closes the connections. Whoever waits for a response gets NETWORK_EXCEPTION."""

@@ -6,6 +6,7 @@ Knows nothing of what requests mean, nor of how a connection is made secure. Apa
 
 import asyncio
 import logging
+import ssl
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -14,7 +15,15 @@ from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.settings import Settings
 from barnabas.deadlines import Deadline, Deadlines
-from barnabas.errors import NONE, KafkaError, NetworkException, RequestTimedOut, UnsupportedVersion
+from barnabas.errors import (
+    NONE,
+    KafkaError,
+    NetworkException,
+    RequestTimedOut,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanism,
+    UnsupportedVersion,
+)
 from barnabas.peers.asking import ask
 from barnabas.peers.connection import Limits, PeerConnection
 from barnabas.peers.peers import Done, error_of
@@ -204,21 +213,24 @@ class Lane:
             async with asyncio.timeout(settings["socket.connection.setup.timeout.ms"] / 1000):
                 connection = await self._peers.connect(endpoint, new)
                 self._versions = await versions_of(connection)
+        except (ssl.SSLError, SaslAuthenticationFailed, UnsupportedSaslMechanism) as error:
+            logger.error("The connection to %s failed authentication due to: %s", name, error)
+            self._failed(made)
         except (OSError, TimeoutError, KafkaError) as error:
-            self._failed(name, made, str(error) or type(error).__name__)
-        except Exception as error:  # a bug, which must not keep anyone waiting
+            logger.info("Cannot connect to %s: %s", name, str(error) or type(error).__name__)
+            self._failed(made)
+        except Exception:  # a bug, which must not keep anyone waiting
             logger.exception("Unexpected error while connecting to %s", name)
-            self._failed(name, made, type(error).__name__)
+            self._failed(made)
         else:
             self._connecting = None
             self._connection = connection
             while self._waiting and self._connection is not None:
                 self._write(self._connection, *self._waiting.popleft())
 
-    def _failed(self, name: str, made: list[PeerConnection], reason: str) -> None:
+    def _failed(self, made: list[PeerConnection]) -> None:
         for connection in made:
             connection.close("it is not usable", level=logging.DEBUG)
-        logger.info("Cannot connect to %s: %s", name, reason)
         self._connecting = None
         self._backoff = self._node.scheduler.call_later(RECONNECT_BACKOFF_S, self._connect)
         self._refuse()

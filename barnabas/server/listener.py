@@ -4,12 +4,10 @@ Knows nothing of what connections carry.
 """
 
 import asyncio
-import errno
 import logging
 import socket
 from collections import Counter, deque
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from barnabas.api_handlers.registry import Promise
@@ -36,9 +34,6 @@ ENCRYPTED = ("SSL", "SASL_SSL")
 
 AUTHENTICATING = ("SASL_PLAINTEXT", "SASL_SSL")
 """The security protocols with SASL."""
-
-LARGEST_STORE = 16 * 1024 * 1024
-"""What names a file may name a pipe without an end, too: whoever may change configs must not stop the loop."""
 
 LAST_ANSWERS_S = 5.0
 """How long a listener that stops waits for its clients to take what was written to them."""
@@ -76,17 +71,6 @@ def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
             each.close()
         raise
     return sockets
-
-
-def read_store(path: str) -> bytes:
-    """Returns the content of a key or trust store.
-
-    :raises OSError: it cannot be read, is no file, or is larger than any store
-    """
-    file = Path(path)
-    if file.exists() and not (file.is_file() and file.stat().st_size <= LARGEST_STORE):
-        raise OSError(errno.EINVAL, f"not a file of at most {LARGEST_STORE} bytes", path)
-    return file.read_bytes()
 
 
 class Guest(Protocol):
@@ -168,6 +152,7 @@ class Listener:
 
     def _new_engine(self) -> "Engine":
         from barnabas.security.tls.engine import Engine, weaker_than_asked
+        from barnabas.security.tls.reading import read_store
 
         config = self._node.config
         configs = ListenerConfigs(config, self.endpoint.name)

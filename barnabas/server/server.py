@@ -85,6 +85,7 @@ class Server:
         :raises OSError: a directory cannot be used, or an address cannot be bound
         :raises LogDirectoryError: a log directory is in use, or is another node's
         :raises MetadataLogError: the metadata log cannot be read
+        :raises ConfigError: the listeners, or those of the other nodes, are not configured as their protocols need it
         """
         self.node = self._new_node()
         buffers, census = BufferPool(), Census()
@@ -131,10 +132,12 @@ class Server:
         as_broker, as_controller = InProcessPeers(), InProcessPeers()
 
         def brokers() -> "NetworkPeers":
-            return connected(node, lambda node_id: node.broker_endpoint(node_id))
+            name = node.config.inter_broker_listener_name
+            return connected(node, node.broker_endpoint, name, "sasl.mechanism.inter.broker.protocol")
 
         def controllers() -> "NetworkPeers":
-            return connected(node, lambda node_id: node.quorum.endpoint_of(node_id))
+            name = node.config.controller_listener_name
+            return connected(node, node.quorum.endpoint_of, name, "sasl.mechanism.controller.protocol")
 
         self._peers = LazyPeers(self.config.node_id, as_broker, brokers)
         self._controller_peers = LazyPeers(self.config.node_id, as_controller, controllers)
@@ -165,6 +168,9 @@ class Server:
 
     async def _open(self) -> None:
         self.node.open()
+        if not self.config.is_controller:
+            self._controller_peers.prepare()
+            self._peers.prepare()
 
     async def _disconnect(self) -> None:
         self._peers.close()
@@ -233,11 +239,22 @@ async def _stop_accepting(listeners: list[Listener]) -> None:
         listener.stop_accepting()
 
 
-def connected(node: Node, resolve: Callable[[int], Endpoint | None]) -> "NetworkPeers":
-    """Returns what reaches the nodes whose endpoints ``resolve`` returns."""
+def connected(
+    node: Node, resolve: Callable[[int], Endpoint | None], listener_name: str, mechanism_config: str
+) -> "NetworkPeers":
+    """Returns what reaches the nodes whose endpoints ``resolve`` returns, as the configs of the listener want it.
+
+    :param mechanism_config: the config that names the SASL mechanism
+    :raises ConfigError: the listener's configs are not valid
+    """
     from barnabas.peers.network import NetworkPeers
 
-    return NetworkPeers(node, resolve)
+    protocol = node.config.security_protocol_of(listener_name)
+    if protocol == "PLAINTEXT":
+        return NetworkPeers(node, resolve)
+    from barnabas.peers.secure import SecureConnect
+
+    return NetworkPeers(node, resolve, SecureConnect(node, listener_name, protocol, mechanism_config))
 
 
 def promise(release: str | None) -> Promise:

@@ -47,6 +47,7 @@ CONFIGS = (
         None,
         HIGH,
         "The SASL mechanism for connections to the controller.",
+        in_effect=True,
     ),
     ConfigDef(
         "controller.socket.timeout.ms",

@@ -39,6 +39,7 @@ CONFIGS = (
         MEDIUM,
         "The SASL mechanism between brokers.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.enabled.mechanisms",
@@ -214,7 +215,15 @@ CONFIGS = (
         "The class that validates tokens: DefaultJwtValidator or BrokerJwtValidator, whose rules are built in.",
         in_effect=True,
     ),
-    ConfigDef("sasl.oauthbearer.scope", STRING, None, None, MEDIUM, "The scope that a token is asked for."),
+    ConfigDef(
+        "sasl.oauthbearer.scope",
+        STRING,
+        None,
+        None,
+        MEDIUM,
+        "The scope that a token is asked for.",
+        in_effect=True,
+    ),
     ConfigDef(
         "sasl.oauthbearer.client.credentials.client.id",
         STRING,
@@ -222,6 +231,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "The client id of a client credentials grant.",
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.oauthbearer.client.credentials.client.secret",
@@ -230,6 +240,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "The client secret of a client credentials grant.",
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.oauthbearer.assertion.algorithm",
@@ -315,7 +326,15 @@ CONFIGS = (
         "The claim of a token that holds its subject.",
         in_effect=True,
     ),
-    ConfigDef("sasl.oauthbearer.token.endpoint.url", STRING, None, None, MEDIUM, "The URL of the token endpoint."),
+    ConfigDef(
+        "sasl.oauthbearer.token.endpoint.url",
+        STRING,
+        None,
+        None,
+        MEDIUM,
+        "The URL of the token endpoint.",
+        in_effect=True,
+    ),
     ConfigDef(
         "sasl.oauthbearer.jwks.endpoint.url",
         STRING,

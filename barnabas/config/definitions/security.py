@@ -187,6 +187,7 @@ CONFIGS = (
         LOW,
         "How a server's name is checked against its certificate; empty does not check.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "ssl.secure.random.implementation",

@@ -156,6 +156,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "How long the broker waits for its own connections to be established, at the first attempt.",
+        in_effect=True,
     ),
     ConfigDef(
         "socket.connection.setup.timeout.max.ms",
@@ -260,7 +261,13 @@ CONFIGS = (
     ConfigDef("num.io.threads", INT, 8, at_least(1), HIGH, "How many threads process requests.", CLUSTER_WIDE),
     ConfigDef("background.threads", INT, 10, at_least(1), HIGH, "How many threads do background work.", CLUSTER_WIDE),
     ConfigDef(
-        "request.timeout.ms", INT, 30_000, None, HIGH, "How long the broker waits for the response to its own requests."
+        "request.timeout.ms",
+        INT,
+        30_000,
+        None,
+        HIGH,
+        "How long the broker waits for the response to its own requests.",
+        in_effect=True,
     ),
     ConfigDef(
         "message.max.bytes",

@@ -1,128 +1,37 @@
-"""Tokens for OAUTHBEARER: unsecured ones, those in a file, and those that a token endpoint issues.
+"""Tokens for kafka-python's OAUTHBEARER, from the properties of Java's clients.
 
-Knows nothing of brokers. Apache Kafka's ``OAuthBearerUnsecuredLoginCallbackHandler`` for development, and
-``OAuthBearerLoginCallbackHandler`` with the grant ``client_credentials`` (KIP-768).
+Knows nothing of how a token is fetched.
 """
 
-import base64
-import json
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Mapping
 
 from kafka.errors import SaslAuthenticationFailedError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from barnabas.security.clients.stores import ssl_context
-
-UNSECURED = "unsecuredLogin"
-LIFETIME_S = 3600
-REUSED_FOR = 0.8
-"""The part of a token's lifetime after which a new one is fetched (``sasl.login.refresh.window.factor``)."""
-
-Clock = Callable[[], float]
-
-
-class Token(NamedTuple):
-    """A token, and until when it is used, in seconds since 1970."""
-
-    text: str
-    until: float
+from barnabas.security.login.logins import LoginFailed
+from barnabas.security.login.oauth_tokens import Clock, TokenSource, token_source
 
 
 class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
-    """Gives a token to each connection, and fetches a new one when most of its lifetime has passed."""
+    """Gives a token to each connection."""
 
-    def __init__(self, fetch: Callable[[], Token], extensions: Mapping[str, str], clock: Clock = time.time) -> None:
-        self._fetch, self._extensions, self._clock = fetch, dict(extensions), clock
-        self._token: Token | None = None
+    def __init__(self, source: TokenSource) -> None:
+        self._source = source
 
     def token(self) -> str:
-        if self._token is None or self._clock() >= self._token.until:
-            self._token = self._fetch()
-        return self._token.text
+        try:
+            return self._source.token()
+        except LoginFailed as failure:
+            raise SaslAuthenticationFailedError(str(failure)) from None
 
     def extensions(self) -> dict[str, str]:
-        return self._extensions
+        return self._source.extensions
 
 
 def token_provider(
     properties: Mapping[str, str], options: Mapping[str, str], clock: Clock = time.time
 ) -> TokenProvider:
     """Returns the provider for a client's properties and the options of its login module."""
-    url = properties.get("sasl.oauthbearer.token.endpoint.url", "").strip()
-    prefix = "extension_" if url else f"{UNSECURED}Extension_"
-    extensions = {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}
-    if not url:
-        return TokenProvider(lambda: unsecured_token(options, clock()), extensions, clock)
-    if url.startswith("file:"):
-        path = Path(urllib.request.url2pathname(urllib.parse.urlsplit(url).path))
-        return TokenProvider(lambda: Token(_read(path), 0), extensions, clock)
-    return TokenProvider(lambda: _issued_token(url, properties, options, clock), extensions, clock)
-
-
-def unsecured_token(options: Mapping[str, str], now: float) -> Token:
-    """Returns a token without a signature, of the claims in the options ``unsecuredLoginStringClaim_sub`` and so on."""
-    lifetime = float(options.get(f"{UNSECURED}LifetimeSeconds", LIFETIME_S))
-    claims: dict[str, Any] = {"iat": now, "exp": now + lifetime}
-    for name, value in options.items():
-        for kind, convert in _CLAIMS.items():
-            prefix = f"{UNSECURED}{kind}Claim_"
-            if name.startswith(prefix):
-                claims[name.removeprefix(prefix)] = convert(value)
-    return Token(f"{_base64({'alg': 'none'})}.{_base64(claims)}.", now + lifetime * REUSED_FOR)
-
-
-def _list(value: str) -> list[str]:
-    """Returns the items after the first character, which separates them: ``|a|b``."""
-    return value[1:].split(value[0]) if value else []
-
-
-_CLAIMS: dict[str, Callable[[str], Any]] = {"String": str, "Number": float, "List": _list}
-
-
-def _base64(value: Any) -> str:
-    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8").strip()
-    except OSError as error:
-        raise SaslAuthenticationFailedError(f"The file with the token cannot be read: {error}") from None
-
-
-def _issued_token(url: str, properties: Mapping[str, str], options: Mapping[str, str], clock: Clock) -> Token:
-    """Fetches a token by client credentials.
-
-    :raises SaslAuthenticationFailedError: the endpoint cannot be reached, or answers something else
-    """
-
-    def given(name: str, option: str) -> str:
-        return properties.get(f"sasl.oauthbearer.{name}") or options.get(option, "")
-
-    scope = given("scope", "scope")
-    form = {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
-    client = f"{given('client.credentials.client.id', 'clientId')}:"
-    secret = given("client.credentials.client.secret", "clientSecret")
-    request = urllib.request.Request(
-        url,
-        urllib.parse.urlencode(form).encode(),
-        {
-            "Authorization": "Basic " + base64.b64encode((client + secret).encode()).decode(),
-            "Accept": "application/json",
-        },
-    )
-    try:
-        context = ssl_context(properties) if url.startswith("https:") else None
-        with urllib.request.urlopen(request, timeout=10, context=context) as response:
-            answer = json.loads(response.read(1 << 20))
-        text, lifetime = str(answer["access_token"]), float(answer.get("expires_in", 0))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = error.reason if isinstance(error, urllib.error.URLError) else type(error).__name__
-        raise SaslAuthenticationFailedError(f"The token endpoint {url} has not given a token: {reason}") from None
-    return Token(text, clock() + lifetime * REUSED_FOR)
+    return TokenProvider(token_source(properties.get, options, lambda: ssl_context(properties), clock))

@@ -8,11 +8,9 @@ import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
-from cryptography.hazmat.primitives.serialization import Encoding
-
 from barnabas.config.validators import ConfigError
 from barnabas.security.tls.cipher_suites import of_older_versions
-from barnabas.security.tls.engine import private_file
+from barnabas.security.tls.engine import add_keys, add_trusted
 from barnabas.security.tls.stores import PEM, load_key_store, load_trust_store
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -41,12 +39,8 @@ def ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     if trusted is None:
         context.load_default_certs()
     else:
-        # As in Java, whatever is in the trust store is trusted, be it an authority's or a broker's own certificate.
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        context.load_verify_locations(cadata=b"".join(each.public_bytes(Encoding.DER) for each in trusted))
-    for entry in keys or ():
-        with private_file(entry.pem()) as path:
-            context.load_cert_chain(path)
+        add_trusted(context, trusted)
+    add_keys(context, keys)
     return context
 
 

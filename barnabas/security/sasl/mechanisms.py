@@ -96,6 +96,15 @@ def _enabled(name: str, configs: Configs, around: Surroundings) -> Enabled:
     make = MECHANISMS.get(name)
     if make is None:
         raise ConfigError(ENABLED, name, f"a list of these: {', '.join(MECHANISMS)}")
+    module = configured_module(configs, name)
+    return Enabled(make(name, configs, module, around), configs.of_mechanism(name, MAX_REAUTH))
+
+
+def configured_module(configs: Configs, name: str) -> LoginModule:
+    """Returns the login module of a mechanism on the listener with these configs.
+
+    :raises ConfigError: it has none, or one that is not valid
+    """
     of_listener = f"listener.name.{configs.listener_name.lower()}.{name.lower()}.{JAAS}"
     text = configs.of_mechanism(name, JAAS) or configs[JAAS]
     if text is None:
@@ -106,4 +115,4 @@ def _enabled(name: str, configs: Configs, around: Surroundings) -> Enabled:
         raise ConfigError(of_listener, None, f"one login module: {error}") from error
     if module.class_name not in LOGIN_MODULES:
         raise ConfigError(of_listener, None, f"of one of the classes {', '.join(sorted(LOGIN_MODULES))}")
-    return Enabled(make(name, configs, module, around), configs.of_mechanism(name, MAX_REAUTH))
+    return module

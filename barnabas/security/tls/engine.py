@@ -147,11 +147,23 @@ def _refused(text: str) -> ConfigError:
 def _new_context(
     configs: Configs, keys: list[KeyEntry] | None, trusted: list[x509.Certificate] | None
 ) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    limit_versions(context, configs)
+    add_keys(context, keys)
+    context.verify_mode = _CLIENT_AUTH[configs["ssl.client.auth"]]
+    if trusted is None:
+        context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+    else:
+        add_trusted(context, trusted)
+    return context
+
+
+def limit_versions(context: ssl.SSLContext, configs: Configs) -> None:
+    """Limits a context to ``ssl.enabled.protocols`` and ``ssl.cipher.suites``."""
     suites = configs["ssl.cipher.suites"]
     versions = offered_versions(configs["ssl.enabled.protocols"], suites)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version, context.maximum_version = _NUMBERS[versions[0]], _NUMBERS[versions[-1]]
-    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
     for version in VERSIONS[VERSIONS.index(versions[0]) + 1 : VERSIONS.index(versions[-1])]:
         if version not in versions:
             context.options |= _WITHOUT[version]
@@ -160,20 +172,25 @@ def _new_context(
         # OpenSSL 3 has no suite for TLS 1.0 and 1.1 above its security level 0.
         level = ":@SECLEVEL=0" if versions[0] in VERSIONS[:2] else ""
         context.set_ciphers((":".join(older) or "DEFAULT") + level)
+
+
+def add_keys(context: ssl.SSLContext, keys: list[KeyEntry] | None) -> None:
+    """Lets a context show the certificates of a key store.
+
+    :raises ConfigError: OpenSSL does not take them
+    """
     for entry in keys or ():
         with private_file(entry.pem()) as path:
             try:
                 context.load_cert_chain(path)
             except ssl.SSLError as error:
                 raise _refused(f"The key and the certificate of {entry.alias} are not usable: {error.reason}") from None
-    context.verify_mode = _CLIENT_AUTH[configs["ssl.client.auth"]]
-    if trusted is None:
-        context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
-    else:
-        # As in Java, whatever is in the trust store is trusted, be it an authority's or a client's own certificate.
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        context.load_verify_locations(cadata=b"".join(each.public_bytes(Encoding.DER) for each in trusted))
-    return context
+
+
+def add_trusted(context: ssl.SSLContext, trusted: list[x509.Certificate]) -> None:
+    """Lets a context trust what is in a trust store: as in Java, also somebody's own certificate."""
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(cadata=b"".join(each.public_bytes(Encoding.DER) for each in trusted))
 
 
 def weaker_than_asked(configs: Configs) -> str | None:
@@ -236,14 +253,10 @@ def _check_handshake(of_server: Engine, of_client: Engine) -> None:
     client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client_context.check_hostname = False
     if of_client.trusted is not None:
-        client_context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        trusted = b"".join(each.public_bytes(Encoding.DER) for each in of_client.trusted)
-        client_context.load_verify_locations(cadata=trusted)
+        add_trusted(client_context, of_client.trusted)
     else:
         client_context.load_default_certs()
-    for entry in of_client.keys or ():
-        with private_file(entry.pem()) as path:
-            client_context.load_cert_chain(path)
+    add_keys(client_context, of_client.keys)
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     server = of_server.context.wrap_bio(to_server, to_client, server_side=True)
     client = client_context.wrap_bio(to_client, to_server)

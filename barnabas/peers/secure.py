@@ -1,0 +1,166 @@
+"""Connections to other nodes by TLS and SASL, as the configs of the listener say through which they are reached.
+
+Knows nothing of what is sent over them afterwards. Apache Kafka's ``ChannelBuilders.clientChannelBuilder`` and
+``SaslClientAuthenticator`` (KIP-43, KIP-152, KIP-368).
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple, Protocol
+
+from barnabas.clock import Scheduler
+from barnabas.config import BrokerConfig
+from barnabas.config.endpoints import Endpoint
+from barnabas.config.listener_configs import ListenerConfigs
+from barnabas.config.validators import ConfigError
+from barnabas.errors import NONE, KafkaError, SaslAuthenticationFailed
+from barnabas.peers.asking import ask
+from barnabas.peers.connection import PeerConnection
+from barnabas.peers.peers import error_of
+from barnabas.security.login.logins import Login, LoginFailed, Tokens, login_of
+from barnabas.security.tls.client_side import client_context
+from barnabas.security.tls.reading import read_store
+from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
+
+logger = logging.getLogger(__name__)
+
+HANDSHAKE_VERSION = 1
+AUTHENTICATE_VERSION = 2
+"""Since Apache Kafka 2.5; the response says how long the session lasts."""
+
+REAUTHENTICATE_AT = (0.85, 0.95)
+"""After which part of a session's lifetime it is prolonged (``SaslClientAuthenticator.ReauthInfo``)."""
+
+
+class Surroundings(Protocol):
+    """What is used of the node."""
+
+    @property
+    def config(self) -> BrokerConfig: ...
+
+    @property
+    def scheduler(self) -> Scheduler: ...
+
+    @property
+    def random(self) -> Random: ...
+
+
+class _Security(NamedTuple):
+    """How connections are made by some configs."""
+
+    context: ssl.SSLContext | None
+    mechanism: str
+    login: Login | None
+
+
+class SecureConnect:
+    """Connects to nodes by one listener. Changed configs, and what their files hold then, are used from then on.
+
+    :param mechanism_config: the config that names the SASL mechanism
+    :raises ConfigError: the listener's configs are not valid
+    """
+
+    def __init__(self, node: Surroundings, listener_name: str, protocol: str, mechanism_config: str) -> None:
+        self._node = node
+        self._listener_name = listener_name
+        self._protocol = protocol
+        self._mechanism_config = mechanism_config
+        self._config = node.config
+        self._security = self._read()
+
+    def _read(self) -> _Security:
+        configs = ListenerConfigs(self._config, self._listener_name)
+        context = client_context(configs, read_store) if self._protocol.endswith("SSL") else None
+        if not self._protocol.startswith("SASL"):
+            return _Security(context, "", None)
+        mechanism = self._config[self._mechanism_config]
+        return _Security(context, mechanism, login_of(configs, mechanism, self._mechanism_config))
+
+    def _current(self) -> _Security:
+        if self._node.config is not self._config:
+            self._config = self._node.config
+            try:
+                self._security = self._read()
+            except ConfigError as error:
+                logger.error("Connections by listener %s are made as before: %s", self._listener_name, error)
+        return self._security
+
+    async def __call__(self, endpoint: Endpoint, new: Callable[[], PeerConnection]) -> PeerConnection:
+        """Makes a connection.
+
+        :raises OSError: it cannot be made; ssl.SSLError: the other side is not trusted, or does not trust this one
+        :raises KafkaError: the other side refuses the login
+        """
+        security = self._current()
+        name = endpoint.host if security.context is not None else None
+        _, connection = await asyncio.get_running_loop().create_connection(
+            new, endpoint.host, endpoint.port, ssl=security.context, server_hostname=name
+        )
+        if security.login is not None:
+            await self._log_in(connection, endpoint.host, security.mechanism, security.login)
+        return connection
+
+    async def _log_in(self, connection: PeerConnection, host: str, mechanism: str, login: Login) -> None:
+        """Logs in, for the first time or again, and takes care that it is done again before the session ends."""
+        lifetime_ms = await authenticate(connection, mechanism, login(host))
+        if lifetime_ms > 0:
+            seconds = lifetime_ms / 1000 * self._node.random.uniform(*REAUTHENTICATE_AT)
+            self._node.scheduler.call_later(seconds, self._renew, connection, host)
+
+    def _renew(self, connection: PeerConnection, host: str) -> None:
+        if not connection.is_closed:
+            connection.hold()
+            connection.renewal = asyncio.ensure_future(self._log_in_again(connection, host))
+
+    async def _log_in_again(self, connection: PeerConnection, host: str) -> None:
+        _, mechanism, login = self._current()
+        try:
+            if login is not None:
+                await self._log_in(connection, host, mechanism, login)
+        except KafkaError as error:
+            connection.close(f"this node cannot authenticate again: {error}", level=logging.WARNING)
+        except Exception:
+            logger.exception("Unexpected error while authenticating again to %s", connection.name)
+            connection.close("it cannot be authenticated again")
+        else:
+            connection.release()
+
+
+async def authenticate(connection: PeerConnection, mechanism: str, tokens: Tokens) -> int:
+    """Authenticates, and returns how many milliseconds the session lasts; 0: it has no end.
+
+    :raises KafkaError: the other side does not take it, or is not the one that it claims to be
+    """
+    handshake = await ask(connection, SaslHandshakeRequest(mechanism=mechanism), HANDSHAKE_VERSION)
+    if handshake.error_code != NONE:
+        raise (
+            error_of(handshake.error_code, f"{mechanism} is not enabled there, but {', '.join(handshake.mechanisms)}")
+            or KafkaError()
+        )
+    lifetime_ms, answer = 0, None
+    while (token := await _next(tokens, answer)) is not None:
+        request = SaslAuthenticateRequest(auth_bytes=token)
+        response: SaslAuthenticateResponse = await ask(connection, request, AUTHENTICATE_VERSION)
+        if response.error_code != NONE:
+            raise error_of(response.error_code, response.error_message) or KafkaError()
+        answer, lifetime_ms = bytes(response.auth_bytes), response.session_lifetime_ms
+    return lifetime_ms
+
+
+async def _next(tokens: Tokens, answer: bytes | None) -> bytes | None:
+    """Returns the next token, None after the last. A thread makes it: it costs time, and may need another server."""
+
+    def take() -> bytes | None:
+        try:
+            return next(tokens) if answer is None else tokens.send(answer)
+        except StopIteration:
+            return None
+
+    try:
+        return await asyncio.get_running_loop().run_in_executor(None, take)
+    except LoginFailed as failure:
+        raise SaslAuthenticationFailed(str(failure)) from None

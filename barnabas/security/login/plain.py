@@ -1,0 +1,11 @@
+"""The login by PLAIN: user and password in one message.
+
+Knows nothing of where they come from. RFC 4616, ``PlainSaslClient`` of Java.
+"""
+
+from barnabas.security.login.logins import Tokens
+
+
+def plain(user: str, password: str) -> Tokens:
+    """Logs in."""
+    yield f"\0{user}\0{password}".encode()
