@@ -20,7 +20,8 @@ from barnabas.errors import NONE, KafkaError, SaslAuthenticationFailed
 from barnabas.peers.asking import ask
 from barnabas.peers.connection import PeerConnection
 from barnabas.peers.peers import error_of
-from barnabas.security.login.logins import Login, LoginFailed, Tokens, login_of
+from barnabas.security.login.login import Login, LoginFailed, Tokens
+from barnabas.security.login.logins import login_of
 from barnabas.security.tls.client_side import client_context
 from barnabas.security.tls.reading import read_store
 from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse

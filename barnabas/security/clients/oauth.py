@@ -10,7 +10,7 @@ from kafka.errors import SaslAuthenticationFailedError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from barnabas.security.clients.stores import ssl_context
-from barnabas.security.login.logins import LoginFailed
+from barnabas.security.login.login import LoginFailed
 from barnabas.security.login.oauth_tokens import Clock, TokenSource, token_source
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from barnabas.config.validators import ConfigError
-from barnabas.security.login.logins import Login, LoginFailed, Tokens
+from barnabas.security.login.login import Login, LoginFailed, Tokens
 from barnabas.security.sasl.gssapi import NAME, NO_LAYER, check_service
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from barnabas.security.login.logins import LoginFailed
+from barnabas.security.login.login import LoginFailed
 
 UNSECURED = "unsecuredLogin"
 LIFETIME_S = 3600

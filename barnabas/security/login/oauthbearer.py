@@ -6,7 +6,7 @@ Knows nothing of how a token is fetched. RFC 7628, Apache Kafka's ``OAuthBearerS
 import ssl
 from collections.abc import Mapping
 
-from barnabas.security.login.logins import Configs, Login, Tokens
+from barnabas.security.login.login import Configs, Login, Tokens
 from barnabas.security.login.oauth_tokens import TokenSource, token_source
 
 

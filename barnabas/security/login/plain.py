@@ -3,7 +3,7 @@
 Knows nothing of where they come from. RFC 4616, ``PlainSaslClient`` of Java.
 """
 
-from barnabas.security.login.logins import Tokens
+from barnabas.security.login.login import Tokens
 
 
 def plain(user: str, password: str) -> Tokens:

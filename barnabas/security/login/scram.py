@@ -9,7 +9,7 @@ import hmac
 import re
 import secrets
 
-from barnabas.security.login.logins import LoginFailed, Tokens
+from barnabas.security.login.login import LoginFailed, Tokens
 from barnabas.security.sasl.scram import HASHES, MIN_ITERATIONS, NONCE_BYTES, keys_of
 
 MOST_ITERATIONS = 1_000_000
