@@ -114,12 +114,12 @@ def _issued_token(
     """
 
     def given(name: str, option: str) -> str:
-        return get(f"sasl.oauthbearer.{name}") or options.get(option, "")
+        return get(name) or options.get(option, "")
 
-    scope = given("scope", "scope")
+    scope = given("sasl.oauthbearer.scope", "scope")
     form = {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
-    client = f"{given('client.credentials.client.id', 'clientId')}:"
-    secret = given("client.credentials.client.secret", "clientSecret")
+    client = given("sasl.oauthbearer.client.credentials.client.id", "clientId") + ":"
+    secret = given("sasl.oauthbearer.client.credentials.client.secret", "clientSecret")
     request = urllib.request.Request(
         url,
         urllib.parse.urlencode(form).encode(),
