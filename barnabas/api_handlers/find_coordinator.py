@@ -13,6 +13,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import derived, error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
+from barnabas.broker.leaders import coordinator_of
 from barnabas.errors import CoordinatorNotAvailable, InvalidRequest, KafkaError
 from barnabas.wire.message import Response
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -32,6 +33,8 @@ SHARE_PARTITION = re.compile(r".*:[A-Za-z0-9_-]{22}:-?\d{1,10}", re.DOTALL).full
 
 class CoordinatorTopic(Protocol):
     """The internal topic that keeps the state of one kind of coordinator."""
+
+    topic: str
 
     def create_topic(self, done: Callable[[KafkaError | None], object]) -> None: ...
 
@@ -57,7 +60,7 @@ def find_coordinator(
         found = [
             _failed(key, error or InvalidRequest())
             if error is not None or not is_valid[key]
-            else _here(key, broker, listener, topic)
+            else _find(key, broker, listener, topic)
             for key in keys
         ]
         later.resolve(_response(version, found))
@@ -70,12 +73,14 @@ def _is_valid(key: str, key_type: int, version: int) -> bool:
     return key_type != SHARE or (version >= KNOWS_SHARE and SHARE_PARTITION(key) is not None)
 
 
-def _here(key: str, broker: Broker, listener: str, topic: CoordinatorTopic) -> Coordinator:
-    """Returns this node, under the address that the client's listener advertises, if it is the coordinator."""
-    node = broker.nodes.of(listener).get(broker.node_id)
-    if node is not None and topic.leads(key):
+def _find(key: str, broker: Broker, listener: str, topic: CoordinatorTopic) -> Coordinator:
+    """Returns the leader of the key's partition, under the address that it advertises for the client's listener."""
+    node_id = coordinator_of(broker.image, topic.topic, key)
+    node = None if node_id is None else broker.nodes.of(listener).get(node_id)
+    # A partition of this node may have its log in a directory that is offline.
+    if node is not None and (node_id != broker.node_id or topic.leads(key)):
         return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_message="")
-    return _failed(key, CoordinatorNotAvailable())  # the partition has no leader, since its log directory is offline
+    return _failed(key, CoordinatorNotAvailable())
 
 
 def _failed(key: str, error: KafkaError, message: str = "") -> Coordinator:

@@ -34,15 +34,18 @@ def read_entries(files: Files, path: str, *, columns: int) -> list[list[str]]:
     """Returns the lines of a checkpoint file, split into words.
 
     :raises FileNotFoundError: when there is no such file
-    :raises CorruptCheckpoint: when the version, the count or the number of words in a line is wrong
+    :raises CorruptCheckpoint: when the version, the count or the number of words in a line is wrong, or it is cut off
     """
     try:
-        lines = files.read(path).decode().splitlines()
+        text = files.read(path).decode()
+        lines = text.splitlines()
         version, count, entries = int(lines[0]), int(lines[1]), [line.split() for line in lines[2:]]
     except (ValueError, IndexError):
         raise CorruptCheckpoint(f"{path}: no version and count") from None
     if version != VERSION:
         raise CorruptCheckpoint(f"{path}: version {version}, not {VERSION}")
+    if not text.endswith("\n"):  # a power cut may leave a part of the last number, which is a number, too
+        raise CorruptCheckpoint(f"{path}: the last line has no end")
     if count != len(entries):
         raise CorruptCheckpoint(f"{path}: {len(entries)} entries, and a count of {count}")
     for entry in entries:

@@ -28,7 +28,16 @@ def test_an_empty_file_of_apache_kafka(place):
 
 @pytest.mark.parametrize(
     "text",
-    ["1\n0\n", "0\n2\norders 0 815\n", "0\n", "x\n1\n", "0\n1\norders 815\n", "0\n1\norders 0 -\n", "0\n1\na b 0 1\n"],
+    [
+        "1\n0\n",
+        "0\n2\norders 0 815\n",
+        "0\n",
+        "x\n1\n",
+        "0\n1\norders 815\n",
+        "0\n1\norders 0 -\n",
+        "0\n1\na b 0 1\n",
+        "0\n1\norders 0 81",
+    ],
 )
 def test_an_invalid_checkpoint_is_refused(place, text):
     place.files.create(f"{place.path}/c").write(text.encode())
