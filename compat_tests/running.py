@@ -84,7 +84,7 @@ class BarnabasProcess:
 
     def command(self) -> list[str]:
         settings = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", "log.dirs": str(self.home / "data")}
-        if self.port:
+        if self.port and "listeners" not in self.overrides:
             settings["advertised.listeners"] = settings["listeners"]
         python = os.environ.get("BARNABAS_COMPAT_PYTHON") or sys.executable
         command = [python, "-m", "barnabas", "serve"]

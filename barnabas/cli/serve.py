@@ -158,17 +158,16 @@ def _run(properties: dict[str, str], features: dict[str, int], *, dev: bool) -> 
 
 
 def announce(server: Server) -> None:
-    """Prints the broker's listeners and data directories, and a client program."""
+    """Prints the node's listeners and data directories, and on a broker a client program."""
     config = server.config
-    bound = {listener.endpoint.name: listener.endpoint for listener in server.listeners}
-    client = next(iter(config.advertised_listeners))
-    client = client._replace(port=client.port or bound[client.name].port, host=client.host or "127.0.0.1")
+    bound = {each.endpoint.name: each.endpoint for each in (*server.listeners, *server.controller_listeners)}
     where = ", ".join(map(str, bound.values()))
-    snippet = SNIPPET.format(address=_address(client))
-    sys.stdout.write(
-        f"Barnabas {__version__}, node {config.node_id}, listens on {where}; data in {', '.join(config.log_dirs)}\n\n"
-        f"{snippet}\n"
-    )
+    lines = [f"Barnabas {__version__}, node {config.node_id}, listens on {where}; data in {', '.join(config.log_dirs)}"]
+    if config.is_broker:
+        client = next(iter(config.advertised_listeners))
+        client = client._replace(port=client.port or bound[client.name].port, host=client.host or "127.0.0.1")
+        lines += ["", SNIPPET.format(address=_address(client))]
+    sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
 
 

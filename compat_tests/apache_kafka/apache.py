@@ -213,6 +213,7 @@ class ApacheKafka:
         self.log = home / "broker.log"
         self.standalone = standalone
         self.features = dict(features or {})
+        self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")  #: of a new directory
         quorum = ("bootstrap.servers", "") if standalone else ("voters", "1@")
         self.properties = {
             "process.roles": "broker,controller",
@@ -241,8 +242,7 @@ class ApacheKafka:
         settings = self.home / "server.properties"
         settings.write_text("".join(f"{name}={value}\n" for name, value in self.properties.items()))
         if not (self.home / "data" / "meta.properties").exists():
-            cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            words = [f"--cluster-id={cluster_id}", "-c", str(settings), *["--standalone"][: self.standalone]]
+            words = [f"--cluster-id={self.cluster_id}", "-c", str(settings), *["--standalone"][: self.standalone]]
             for name, level in self.features.items():
                 words += ["--feature", f"{name}={level}"]
             tools = None if self.options is None else FLAGS
@@ -296,5 +296,30 @@ class ApacheController(ApacheKafka):
             if standalone
             else f"1@{address}",
             "listeners": f"CONTROLLER://{address}",
+            **(properties or {}),
+        }
+
+
+class ApacheBroker(ApacheKafka):
+    """A process of Apache Kafka that is only a broker. `quorum` is the property that says where its controllers are."""
+
+    def __init__(
+        self,
+        home: Path,
+        node_id: int,
+        cluster_id: str,
+        quorum: tuple[str, str],
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(home)
+        self.cluster_id = cluster_id
+        address = f"PLAINTEXT://127.0.0.1:{self.port}"
+        left_out = ("controller.quorum.voters", "process.roles", "node.id", "listeners")
+        self.properties = {
+            **{name: value for name, value in self.properties.items() if name not in left_out},
+            "process.roles": "broker",
+            "node.id": str(node_id),
+            "listeners": address,
+            **dict([quorum]),
             **(properties or {}),
         }

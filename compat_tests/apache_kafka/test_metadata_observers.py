@@ -10,7 +10,9 @@ from random import Random
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from barnabas.cli import commands
 from barnabas.clock import SystemClock
 from barnabas.cluster.image.loader import MetadataLoader
 from barnabas.cluster.quorum.client import Leadership
@@ -18,6 +20,7 @@ from barnabas.cluster.quorum.controllers import Address, Controllers
 from barnabas.cluster.quorum.fetching import Identity
 from barnabas.cluster.quorum.metadata_log import MetadataLog, topic_config
 from barnabas.cluster.quorum.observer import Observer
+from barnabas.cluster.quorum.quorum_state import FILE_NAME
 from barnabas.config import BrokerConfig
 from barnabas.log.background import Inline
 from barnabas.log.files import DiskFiles
@@ -28,10 +31,12 @@ from barnabas.log.recovery import open_log
 from barnabas.peers.network import NetworkPeers
 from barnabas.records.batch import batches
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest as AlterConfigs
+from compat_tests.running import BarnabasProcess
 
-from .apache import ApacheController
+from .apache import CURRENT, ApacheBroker, ApacheController, free_port, run_java
 
 BROKER_RESOURCE, SET = 4, 0
+CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 LOG = "__cluster_metadata-0"
 WITHIN = 20.0
 
@@ -115,7 +120,7 @@ def content(directory: Path, since: int = 0) -> bytes:
     return b"".join(bytes(each.buffer) for each in batches(whole) if each.base_offset >= since)
 
 
-async def equal(node: Node, home: Path, controller: ApacheController) -> None:
+async def same(node: Node, home: Path, controller: ApacheController) -> None:
     """Returns when both logs hold the same."""
     theirs = controller.home / "data" / LOG
     start = node.log.log_start_offset
@@ -141,7 +146,7 @@ def test_our_observer_follows_apaches_controller(controller: ApacheController, t
         for number in range(5):
             await node.alter("log.retention.ms", str(number))
             await node.has("log.retention.ms", str(number))
-        await equal(node, home, controller)
+        await same(node, home, controller)
         epoch = node.observer.leadership.epoch
         assert node.observer.leadership == Leadership(1, epoch)
         assert node.observer.kraft.version == int(controller.standalone)
@@ -151,7 +156,7 @@ def test_our_observer_follows_apaches_controller(controller: ApacheController, t
         node = Node(home, controller, bootstrap=controller.standalone)
         await node.alter("log.retention.ms", "100")
         await node.has("log.retention.ms", "100")
-        await equal(node, home, controller)
+        await same(node, home, controller)
 
         # A new leader, in another epoch.
         controller.stop(kill=True)
@@ -159,7 +164,7 @@ def test_our_observer_follows_apaches_controller(controller: ApacheController, t
         await until(lambda: node.observer.leadership.epoch > epoch and node.observer.leadership.leader_id == 1)
         await node.alter("log.retention.ms", "200")
         await node.has("log.retention.ms", "200")
-        await equal(node, home, controller)
+        await same(node, home, controller)
 
         # Another observer begins with a snapshot.
         theirs = controller.home / "data" / LOG
@@ -174,7 +179,7 @@ def test_our_observer_follows_apaches_controller(controller: ApacheController, t
         await second.has("log.retention.ms", "300")
         await node.has("log.retention.ms", "300")
         assert second.log.log_start_offset > 0
-        await equal(second, second_home, controller)
+        await same(second, second_home, controller)
         assert second.loader.image == node.loader.image
         (snapshot,) = (second_home / LOG).glob("*.checkpoint")
         assert snapshot.read_bytes() == (theirs / snapshot.name).read_bytes()
@@ -182,3 +187,101 @@ def test_our_observer_follows_apaches_controller(controller: ApacheController, t
             each.stop()
 
     play(scene())
+
+
+# ---------------------------------------------------------------- Apache Kafka's observer
+
+
+class Controller(BarnabasProcess):
+    """Our controller, and the whole quorum, in a process of its own."""
+
+    def __init__(self, home: Path, *, standalone: bool) -> None:
+        address = f"127.0.0.1:{free_port()}"
+        self.quorum = ("bootstrap.servers", address) if standalone else ("voters", f"1@{address}")
+        self.quorum = (f"controller.quorum.{self.quorum[0]}", self.quorum[1])
+        properties = {
+            "process.roles": "controller",
+            "node.id": "1",
+            "listeners": f"CONTROLLER://{address}",
+            "controller.listener.names": "CONTROLLER",
+            "metadata.log.max.record.bytes.between.snapshots": "1500",
+            "metadata.max.retention.bytes": "3000",
+            "log.dirs": str(home / "data"),
+            **dict([self.quorum]),
+        }
+        super().__init__(home, properties)
+        home.mkdir()
+        config = home / "server.properties"
+        config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        words = ["storage", "format", "-c", str(config), "-t", CLUSTER_ID, *["-s"][:standalone]]
+        assert CliRunner().invoke(commands.barnabas, words).exit_code == 0
+
+
+def alter(broker: ApacheBroker, value: int) -> None:
+    """Sets a config of all brokers by way of one, which forwards it."""
+    words = ["configs", "--bootstrap-server", broker.bootstrap, "--alter", "--entity-type", "brokers"]
+    ran = CliRunner().invoke(
+        commands.barnabas, [*words, "--entity-default", "--add-config", f"log.retention.ms={value}"]
+    )
+    assert ran.exit_code == 0, ran.output
+
+
+async def equal(broker: ApacheBroker, controller: Controller) -> None:
+    """Returns when both logs hold the same from where the broker's begins."""
+    ours, theirs = (each.home / "data" / LOG for each in (controller, broker))
+
+    def start() -> int:
+        return max([int(each.name[:20]) for each in theirs.glob("*.checkpoint")], default=0)
+
+    await until(lambda: content(ours, start()) == content(theirs, start()) != b"")
+
+
+@pytest.mark.parametrize("standalone", [False, True], ids=["static", "dynamic"])
+def test_apaches_broker_follows_our_controller(kafka_jars: Path, tmp_path: Path, standalone: bool) -> None:
+    controller = Controller(tmp_path / "controller", standalone=standalone)
+    first = ApacheBroker(tmp_path / "first", 2, CLUSTER_ID, controller.quorum)
+    second = ApacheBroker(tmp_path / "second", 3, CLUSTER_ID, controller.quorum)
+
+    async def scene() -> None:
+        controller.start()
+        first.start()
+        alter(first, 1)
+        await equal(first, controller)
+        states = [(each.home / "data" / LOG / FILE_NAME).read_text() for each in (controller, first)]
+        assert (
+            states[0] == states[1] or standalone
+        )  # before it has the log, it does not know that this names the voters
+
+        # A restart of the one that copies, and then of the one that leads.
+        first.stop()
+        first.start()
+        alter(first, 2)
+        await equal(first, controller)
+        controller.kill()
+        controller.start()
+        for value in range(30, 60):
+            alter(first, value)
+        await equal(first, controller)
+
+        # One that begins with a snapshot.
+        second.start()
+        assert list((second.home / "data" / LOG).glob("*.checkpoint"))
+        alter(second, 4)
+        await equal(second, controller)
+        await equal(first, controller)
+        words = ("--bootstrap-server", second.bootstrap, "describe", "--replication")
+        told = run_java(CURRENT, "org.apache.kafka.tools.MetadataQuorumCommand", *words)
+        rows = [line.split() for line in told.stdout.splitlines()[1:]]
+        assert {(row[0], row[3], row[-1]) for row in rows} == {
+            ("1", "0", "Leader"),
+            ("2", "0", "Observer"),
+            ("3", "0", "Observer"),
+        }
+
+    try:
+        play(scene())
+        assert controller.complaints() == []
+    finally:
+        for each in (first, second):
+            each.stop(kill=True)
+        controller.kill()

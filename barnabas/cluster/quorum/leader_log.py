@@ -138,12 +138,13 @@ class LeaderLog:
         ):
             return FetchResponse(error_code=InvalidRequest.code, responses=[]), True
         (wanted,) = topics[0].partitions
-        body = FetchedPartition(partition_index=0, high_watermark=-1, log_start_offset=-1, records=b"")
+        start = self._log.log_start_offset
+        body = FetchedPartition(partition_index=0, high_watermark=-1, log_start_offset=start, records=b"")
         error = self._read(request, wanted, body, now_ms)
         if error is not None:
             body.error_code = error.code
         else:
-            body.high_watermark, body.log_start_offset = self._log.high_watermark, self._log.log_start_offset
+            body.high_watermark = self._log.high_watermark
         leader_id, epoch = self._leader.leadership
         body.current_leader = FetchedPartition.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=epoch)
         response = FetchResponse(responses=[FetchedTopic(topic=CLUSTER_METADATA, topic_id=TOPIC_ID, partitions=[body])])

@@ -301,6 +301,8 @@ class Observer:
         if answer.error is not None and not of_use:
             self._complain(f"node {target} answers {answer.error!r}")
         if not of_use:
+            if isinstance(response, FetchSnapshotResponse):
+                self._download = None  # what the leader refuses to send is not asked for again
             self._back_off(target)
         self._step()
 

@@ -437,6 +437,25 @@ def test_a_snapshot_that_the_leader_has_deleted_is_given_up(node, files):
     assert node.asked() == (LEADER, FetchRequest)
 
 
+def test_a_refusal_of_apaches_gives_a_snapshot_up_too(node):
+    """It cannot encode a refusal: there is a null where none may be."""
+    node.sent_to_snapshot(SNAPSHOT)
+    node.answer(FetchSnapshotResponse(error_code=-1, topics=[]))
+    node.fetched(error=NotLeaderOrFollower)
+    node.clock.advance(0.02)
+    assert node.asked() == (LEADER, FetchRequest)
+
+
+def test_a_download_goes_on_when_the_leader_can_be_reached_again(node):
+    node.sent_to_snapshot(SNAPSHOT)
+    node.piece(SNAPSHOT, b"xyz", size=9, position=0)
+    node.answer(error=NetworkException())
+    node.fetched(error=NotLeaderOrFollower)
+    node.clock.advance(0.02)
+    assert node.asked() == (LEADER, FetchSnapshotRequest)
+    assert node.request.position == 3
+
+
 @pytest.mark.parametrize("told", [{"position": 1}, {"snapshot_id": SnapshotId(11, 4)}, {"data": b""}])
 def test_a_piece_that_was_not_asked_for_is_not_kept(node, files, told):
     node.sent_to_snapshot(SNAPSHOT)
