@@ -205,7 +205,9 @@ class Node:
 
     def _new_metadata(self) -> NodeMetadata:
         config = self.config
-        log_config = topic_config(config["metadata.log.segment.bytes"], config["metadata.log.segment.ms"])
+        log_config = topic_config(
+            config["metadata.log.segment.bytes"], config["metadata.log.segment.ms"], is_voters=config.is_controller
+        )
         log = self.log_manager.open(CLUSTER_METADATA, 0, log_config)
         if log is None:
             for directory in self.log_manager.directories:

@@ -42,17 +42,20 @@ class Retention(NamedTuple):
 DEFAULT_RETENTION = Retention()
 
 
-def topic_config(segment_bytes: int = 1 << 30, segment_ms: int = 604_800_000) -> TopicConfig:
-    """Returns the config of the log: every append is fsynced, and only snapshots allow a deletion."""
-    return TopicConfig(
+def topic_config(segment_bytes: int = 1 << 30, segment_ms: int = 604_800_000, *, is_voters: bool = True) -> TopicConfig:
+    """Returns the config of the log. Only snapshots allow a deletion.
+
+    :param is_voters: whether every append is fsynced; what an observer loses in a crash, it fetches again
+    """
+    config = TopicConfig(
         segment_bytes=segment_bytes,
         segment_ms=segment_ms,
         retention_ms=-1,
         retention_bytes=-1,
         max_message_bytes=MAX_BATCH_BYTES,
-        flush_messages=1,
         file_delete_delay_ms=60_000,
     )
+    return config._replace(flush_messages=1) if is_voters else config
 
 
 class MetadataLog:
