@@ -7,7 +7,14 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.cluster.image.image import MetadataDelta, MetadataImage, PartitionImage, TopicImage
+from barnabas.broker.lifecycle import State
+from barnabas.cluster.image.image import (
+    UNASSIGNED_DIRECTORY,
+    MetadataDelta,
+    MetadataImage,
+    PartitionImage,
+    TopicImage,
+)
 from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
@@ -129,7 +136,7 @@ class Hosting:
                         topic.id,
                         topic_config,
                         directory_id=self._directory_of(of_image),
-                        is_new=of_image.partition_epoch == 0,
+                        is_new=self._has_no_log(of_image),
                     )
                 except KafkaStorageError as error:
                     logger.error("Cannot host %s-%d: %s", topic.name, index, error)
@@ -142,6 +149,14 @@ class Hosting:
             else:
                 partition.become_follower(of_image)
                 self._fetch(partition, of_image)
+
+    def _has_no_log(self, of_image: PartitionImage) -> bool:
+        """Returns whether no directory can have a log of the replica, be it online or offline: it is a new one.
+
+        (``Partition.createLogInAssignedDirectoryId``)
+        """
+        online = [each.directory_id for each in self._log_manager.online_directories]
+        return of_image.partition_epoch == 0 or self._directory_of(of_image) in (UNASSIGNED_DIRECTORY, *online)
 
     def _fetch(self, partition: Partition, of_image: PartitionImage) -> None:
         """Fetches a partition from its leader, if it has one.
@@ -159,10 +174,7 @@ class Hosting:
         self._fetchers.follow(partition)
 
     def _is_leaving(self, of_image: PartitionImage) -> bool:
-        if self._node_id in of_image.isr:
-            return False
-        registered = self._node.image.brokers.get(self._node_id)
-        return registered is not None and registered.in_controlled_shutdown
+        return self._node_id not in of_image.isr and self._node.lifecycle.state is State.PENDING_CONTROLLED_SHUTDOWN
 
     def _stop_fetching(self, partition: Partition) -> None:
         if self._fetchers is not None:

@@ -6,8 +6,8 @@ Knows nothing of what is fetched, nor of the metadata. Apache Kafka's ``ReplicaF
 import logging
 from typing import Any, NamedTuple, Protocol
 
+from barnabas.broker.lifecycle import Lifecycle
 from barnabas.clock import Clock, Scheduler, Timer
-from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.replication.fetch_session_handler import Key
 from barnabas.cluster.replication.fetcher import Fetcher, FetchSettings
 from barnabas.cluster.replication.partition import Partition
@@ -45,7 +45,7 @@ class FollowingNode(Protocol):
     def peers(self) -> Peers: ...
 
     @property
-    def image(self) -> MetadataImage: ...
+    def lifecycle(self) -> Lifecycle: ...
 
 
 def fetcher_id(topic: str, index: int, fetchers: int) -> int:
@@ -152,12 +152,7 @@ class Running:
         self._is_soon = False
         self._timer: Timer | None = None
         self._log_limit = LogLimit(broker.clock)
-        self.fetcher = Fetcher(broker.node_id, self._epoch, self._settings, throttle)
-
-    def _epoch(self) -> int:
-        """Returns the broker epoch; -1 before the registration."""
-        registered = self._broker.image.brokers.get(self._broker.node_id)
-        return -1 if registered is None else registered.epoch
+        self.fetcher = Fetcher(broker.node_id, lambda: broker.lifecycle.epoch, self._settings, throttle)
 
     def _settings(self) -> FetchSettings:
         config = self._broker.config
