@@ -35,7 +35,13 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
     """The shards of the group coordinator, and the coordinator itself."""
 
     def __init__(self, node: NodeEnvironment, persister: Callable[[], Persister]) -> None:
-        super().__init__(CONSUMER_OFFSETS, runtime_environment(node, CONSUMER_OFFSETS, "offsets.load.buffer.size"))
+        environment = runtime_environment(
+            node,
+            CONSUMER_OFFSETS,
+            load_buffer_size="offsets.load.buffer.size",
+            write_timeout_ms="offsets.commit.timeout.ms",
+        )
+        super().__init__(CONSUMER_OFFSETS, environment)
         self._node = node
         self._persister = persister
         self._config = GroupConfig.from_settings(node.config)

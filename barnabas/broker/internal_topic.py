@@ -21,10 +21,13 @@ BASE_SEQUENCE = 0
 """The base sequence of all batches of the group and the share coordinator."""
 
 
-def runtime_environment(node: NodeEnvironment, topic: str, load_buffer_size: str) -> Environment:
+def runtime_environment(
+    node: NodeEnvironment, topic: str, *, load_buffer_size: str, write_timeout_ms: str
+) -> Environment:
     """Returns what the runtime of that internal topic needs.
 
     :param load_buffer_size: the name of the config with the number of bytes to read at once
+    :param write_timeout_ms: the name of the config that says how long a write may wait for the in-sync replicas
     """
     internal = InternalTopic(node, topic)
     return Environment(
@@ -34,6 +37,7 @@ def runtime_environment(node: NodeEnvironment, topic: str, load_buffer_size: str
         internal.partition_of,
         internal.create,
         lambda: int(node.config[load_buffer_size]),
+        lambda: int(node.config[write_timeout_ms]),
     )
 
 

@@ -27,7 +27,12 @@ class ShareRuntime(CoordinatorRuntime[ShareShard]):
     """The shards of the share coordinator, and the coordinator itself."""
 
     def __init__(self, node: NodeEnvironment) -> None:
-        environment = runtime_environment(node, SHARE_GROUP_STATE, "share.coordinator.load.buffer.size")
+        environment = runtime_environment(
+            node,
+            SHARE_GROUP_STATE,
+            load_buffer_size="share.coordinator.load.buffer.size",
+            write_timeout_ms="share.coordinator.write.timeout.ms",
+        )
         super().__init__(SHARE_GROUP_STATE, environment)
         self._node = node
         self._config = ShareCoordinatorConfig.from_settings(node.config)

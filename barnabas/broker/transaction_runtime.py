@@ -29,7 +29,12 @@ class TransactionRuntime(CoordinatorRuntime[TransactionShard]):
     """The shards of the transaction coordinator, and the coordinator itself."""
 
     def __init__(self, node: NodeEnvironment, send_markers: SendMarkers, next_producer_id: Callable[[], int]) -> None:
-        environment = runtime_environment(node, TRANSACTION_STATE, "transaction.state.log.load.buffer.size")
+        environment = runtime_environment(
+            node,
+            TRANSACTION_STATE,
+            load_buffer_size="transaction.state.log.load.buffer.size",
+            write_timeout_ms="request.timeout.ms",
+        )
         super().__init__(TRANSACTION_STATE, environment)
         self._node = node
         self._send_markers = send_markers

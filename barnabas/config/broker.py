@@ -320,7 +320,9 @@ class BrokerConfig:
 
 def _topic_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns values by the fields of :class:`TopicConfig`, without those that have no field."""
-    fields = {name.replace(".", "_"): value for name, value in values.items()}
+    fields = {
+        name.replace(".", "_"): tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
     if "cleanup_policy" in fields:
         fields["cleanup_policy"] = frozenset(fields["cleanup_policy"])
     return {name: value for name, value in fields.items() if name in TopicConfig._fields}

@@ -52,3 +52,5 @@ class Environment(NamedTuple):
     """Creates the internal topic where it does not exist: COORDINATOR_NOT_AVAILABLE where it cannot be created."""
     load_buffer_size: Callable[[], int]
     """Bytes of the log to read at a time while loading."""
+    write_timeout_ms: Callable[[], int]
+    """How long a write waits until all in-sync replicas have it: COORDINATOR_NOT_AVAILABLE then."""

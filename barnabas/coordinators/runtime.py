@@ -119,7 +119,8 @@ class CoordinatorRuntime(Generic[S]):
                 context.epoch = epoch
                 return
         deadlines = Deadlines(self._environment.clock, self._environment.scheduler)
-        context = self._contexts[index] = ShardContext(self.topic, index, epoch, deadlines)
+        timeout_ms = self._environment.write_timeout_ms
+        context = self._contexts[index] = ShardContext(self.topic, index, epoch, deadlines, timeout_ms)
         context.shard = self.new_shard(context)
         try:
             context.partition = self._environment.partition(index)

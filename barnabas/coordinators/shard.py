@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
 from barnabas.coordinators.environment import ACKS_ALL, Done, Partition
-from barnabas.deadlines import Deadlines
+from barnabas.deadlines import Deadline, Deadlines
 from barnabas.errors import (
     CoordinatorNotAvailable,
     KafkaError,
@@ -90,12 +90,15 @@ class ShardContext(Generic[S]):
     partition: Partition
     """Set when loading begins."""
 
-    def __init__(self, topic: str, index: int, epoch: int, deadlines: Deadlines) -> None:
+    def __init__(
+        self, topic: str, index: int, epoch: int, deadlines: Deadlines, write_timeout_ms: Callable[[], int]
+    ) -> None:
         self.topic = topic
         self.index = index
         self.epoch = epoch
         """The leader epoch in which this node was elected."""
         self.deadlines = deadlines
+        self._write_timeout_ms = write_timeout_ms
         self.state = State.LOADING
         self.deferred: list[Callable[[S], object]] = []
         """What is to be done once the shard is active."""
@@ -139,6 +142,8 @@ class ShardContext(Generic[S]):
     ) -> None:
         """Appends a batch. ``written`` is called when it is safe, or cannot be, in the order of the log.
 
+        It gets COORDINATOR_NOT_AVAILABLE if the replicas take too long: the batch is in the log, and may become safe.
+
         :param appended: called with the last offset as soon as the batch is in the log, before anything follows it
         :param by_coordinator: the batch is of a producer whose sequences the coordinator does not know
         """
@@ -155,7 +160,10 @@ class ShardContext(Generic[S]):
             return
         if appended is not None:
             appended(last_offset)
-        self._when_safe(last_offset + 1, written)
+        waiting = Waiting(written)
+        self._when_safe(last_offset + 1, waiting.safe)
+        if not waiting.is_done:
+            waiting.expire_in(self._write_timeout_ms() / 1000, self.deadlines)
 
     def when_safe(self, done: Done) -> None:
         """Calls ``done`` when everything that the log holds by now is safe, after all that was appended before."""
@@ -172,3 +180,25 @@ class ShardContext(Generic[S]):
                 done(None if error is None else coordinators_error(error))
 
         self.partition.when_safe(offset, ACKS_ALL, safe)
+
+
+class Waiting:
+    """A write that is not safe yet."""
+
+    __slots__ = ("_deadline", "_written", "is_done")
+
+    def __init__(self, written: Done) -> None:
+        self._written = written
+        self._deadline: Deadline | None = None
+        self.is_done = False
+
+    def safe(self, error: KafkaError | None) -> None:
+        if not self.is_done:
+            self.is_done = True
+            if self._deadline is not None:
+                self._deadline.cancel()
+            self._written(error)
+
+    def expire_in(self, seconds: float, deadlines: Deadlines) -> None:
+        self._deadline = Deadline(self.safe, coordinators_error(RequestTimedOut()))
+        deadlines.set(self._deadline, seconds)

@@ -134,6 +134,7 @@ class Node:
             partition_of=lambda key: int(key.partition(":")[0]),
             create_topic=lambda done: done(None),
             load_buffer_size=lambda: buffer_size,
+            write_timeout_ms=lambda: 5000,
         )
         self.runtime = Tallies(environment, self.clock, turn_s=0)
         self.epoch = 0

@@ -16,7 +16,7 @@ from barnabas.errors import (
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlRecordType, control_key
-from tests.coordinators.tally import NUMBER, Node
+from tests.coordinators.tally import IMAGE, NUMBER, Node
 from tests.kinds import kind
 
 
@@ -204,6 +204,22 @@ def test_what_is_being_written_is_told_when_the_shard_is_resigned():
     assert told == [NotCoordinator]
     node.log(0).flush()
     assert told == [NotCoordinator]
+
+
+def test_a_write_that_the_replicas_do_not_get_in_time():
+    node = Node()
+    node.elect(0)
+    partition = node.partitions[0]
+    with_follower = IMAGE._replace(replicas=(1, 2), isr=(1, 2), directories=(bytes(16),) * 2, leader_epoch=1)
+    partition.become_leader(with_follower)
+    told = node.add("0:a", 1)
+    node.clock.advance(4.9)
+    assert told == []
+    node.clock.advance(0.2)
+    assert told == [CoordinatorNotAvailable]
+    assert node.sums(0) == {"0:a": 1}
+    partition.become_leader(with_follower._replace(isr=(1,), partition_epoch=1))
+    assert told == [CoordinatorNotAvailable]
 
 
 def test_what_becomes_safe_after_a_stop_is_not_answered_as_if_it_had_before():

@@ -49,6 +49,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "How long an offset commit waits for its replicas.",
+        in_effect=True,
     ),
     ConfigDef(
         "offsets.load.buffer.size",

@@ -14,6 +14,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "How long a broker tries to register with the controller at startup.",
+        in_effect=True,
     ),
     ConfigDef(
         "broker.heartbeat.interval.ms",
@@ -22,6 +23,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "How often a broker sends a heartbeat to the controller.",
+        in_effect=True,
     ),
     ConfigDef(
         "broker.session.timeout.ms",
@@ -30,6 +32,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "How long a broker may send no heartbeat before the controller fences it.",
+        in_effect=True,
     ),
     ConfigDef(
         "controller.listener.names",
@@ -144,6 +147,7 @@ CONFIGS = (
         at_least(0),
         LOW,
         "How often an idle controller writes a no-op record; 0 disables it.",
+        in_effect=True,
     ),
     ConfigDef(
         "internal.metadata.log.segment.bytes",
@@ -205,6 +209,7 @@ CONFIGS = (
         at_least(0),
         HIGH,
         "How long a controller may fetch nothing from its leader before it becomes a candidate.",
+        in_effect=True,
     ),
     ConfigDef(
         "controller.quorum.election.backoff.max.ms",
@@ -229,6 +234,7 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "How long a controller waits for the response of another one.",
+        in_effect=True,
     ),
     ConfigDef(
         "controller.quorum.retry.backoff.ms",
@@ -237,6 +243,7 @@ CONFIGS = (
         at_least(0),
         LOW,
         "The pause before a failed request to a controller is sent again.",
+        in_effect=True,
     ),
     ConfigDef(
         "controller.quorum.auto.join.enable",
@@ -253,6 +260,7 @@ CONFIGS = (
         at_least(1),
         LOW,
         "The largest response to one FetchSnapshot, in bytes.",
+        in_effect=True,
     ),
     ConfigDef(
         "controller.quorum.fetch.max.bytes",
@@ -261,5 +269,6 @@ CONFIGS = (
         at_least(1),
         LOW,
         "The largest response to one fetch of the metadata log, in bytes.",
+        in_effect=True,
     ),
 )

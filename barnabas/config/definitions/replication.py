@@ -135,6 +135,7 @@ CONFIGS = (
         None,
         HIGH,
         "Whether leadership returns to the preferred replicas automatically.",
+        in_effect=True,
     ),
     ConfigDef(
         "leader.imbalance.check.interval.seconds",
@@ -143,6 +144,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "How often the controller checks whether partitions are led by their preferred replicas.",
+        in_effect=True,
     ),
     ConfigDef(
         "unclean.leader.election.interval.ms",
@@ -152,6 +154,7 @@ CONFIGS = (
         MEDIUM,
         "How often the controller looks for partitions that need an unclean election.",
         internal=True,
+        in_effect=True,
     ),
     ConfigDef(
         "unclean.leader.election.enable",

@@ -381,6 +381,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "Whether a broker hands over its leaderships before it stops.",
+        in_effect=True,
     ),
     ConfigDef("create.topic.policy.class.name", CLASS, None, None, LOW, "A Java class that approves new topics."),
     ConfigDef(

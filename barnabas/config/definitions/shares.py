@@ -307,6 +307,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "How long a write of share state waits for its replicas.",
+        in_effect=True,
     ),
     ConfigDef(
         "share.coordinator.cached.buffer.max.bytes",
