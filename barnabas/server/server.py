@@ -22,6 +22,7 @@ from barnabas.log.cleaner_workers import ThreadWorker
 from barnabas.log.files import DiskFiles, Files
 from barnabas.peers.in_process import InProcessPeers
 from barnabas.peers.lazy import LazyPeers
+from barnabas.peers.peers import Peers
 from barnabas.server.buffers import BufferPool
 from barnabas.server.idle import IdleSweeper
 from barnabas.server.listener import Census, Listener
@@ -43,7 +44,7 @@ class Server:
     ``clock``, ``files`` and ``random`` are the machine's, and ``scheduler`` is the event loop, unless others are passed
     in. ``on_fatal`` is called with the reason when the broker cannot go on; the caller then has to stop the server.
     ``features`` are the levels at which a new cluster starts, where they differ from the default; an existing cluster
-    has to be at these levels.
+    has to be at these levels. ``wrap_peers`` puts something in front of what reaches other nodes.
 
     :raises ConfigError: ``barnabas.compatible.with`` names no release
     """
@@ -58,8 +59,10 @@ class Server:
         random: Random | None = None,
         on_fatal: Callable[[str], object] = lambda reason: None,
         features: Mapping[str, int] | None = None,
+        wrap_peers: Callable[[Peers], Peers] = lambda peers: peers,
     ) -> None:
         self.config = config
+        self._wrap_peers = wrap_peers
         self._features = features
         self._on_fatal = on_fatal
         self._promise = promise(config["barnabas.compatible.with"])
@@ -99,6 +102,11 @@ class Server:
             own = self.config.controller_listeners
             self.controller_listeners = [new_listener(each, CONTROLLERS_PROMISE) for each in own]
         await self._services.start(self._in_order())
+
+    def disconnect(self) -> None:
+        """Closes the connections to other nodes. The next requests to them make new ones."""
+        self._peers.close()
+        self._controller_peers.close()
 
     async def stop(self) -> None:
         """Lets nobody in any more, sends what was answered, and closes the broker cleanly."""
@@ -155,8 +163,8 @@ class Server:
             new_cleaner_worker=(lambda: ThreadWorker(loop.call_soon_threadsafe))
             if isinstance(self._files, DiskFiles)
             else None,
-            peers=self._peers,
-            controller_peers=self._controller_peers,
+            peers=self._wrap_peers(self._peers),
+            controller_peers=self._wrap_peers(self._controller_peers),
             features=self._features,
         )
         join(as_broker, node)
@@ -173,8 +181,7 @@ class Server:
             self._peers.prepare()
 
     async def _disconnect(self) -> None:
-        self._peers.close()
-        self._controller_peers.close()
+        self.disconnect()
 
     async def _close(self) -> None:
         self.node.close()

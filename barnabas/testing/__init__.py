@@ -10,18 +10,20 @@ this module imports nothing until it is used.
 []
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from barnabas.testing.cluster import Cluster
     from barnabas.testing.in_process import Broker, Record
     from barnabas.testing.security import allow, deny
 
-__all__ = ["Broker", "Record", "allow", "deny"]
+__all__ = ["Broker", "Cluster", "Record", "allow", "deny"]
+
+_MODULES = {"Cluster": "cluster", "allow": "security", "deny": "security"}
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from barnabas.testing import in_process, security
-
-    return getattr(security if name in ("allow", "deny") else in_process, name)
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES.get(name, 'in_process')}"), name)

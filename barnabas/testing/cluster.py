@@ -1,0 +1,301 @@
+"""A cluster of several brokers in this process, on a thread of their own, for the time of a ``with`` block.
+
+Knows nothing of pytest. The brokers talk to one another over sockets, as those of several machines do; their files are
+in memory. Several clusters can run at the same time.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from random import SystemRandom
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from barnabas.broker import Broker, Node
+from barnabas.clock import SystemClock
+from barnabas.cluster.controller.commands import (
+    AlterPartitionReassignments,
+    CreateTopics,
+    ElectLeaders,
+    NewTopic,
+)
+from barnabas.cluster.image.image import PartitionImage
+from barnabas.errors import ElectionNotNeeded, KafkaError, UnknownTopicOrPartition
+from barnabas.server.run import loop_factory
+from barnabas.testing.cluster_node import ClusterNode
+from barnabas.testing.in_process import as_property
+from barnabas.uuids import random_uuid, uuid_text
+
+T = TypeVar("T")
+
+CONTROLLER_ID = 1000
+"""The node id of the controller, which is no broker."""
+
+LONGEST_WAIT_S = 30.0
+"""The timeout of calls to the cluster's thread."""
+
+LOOK_S = 0.01
+"""The delay between two looks at what is waited for."""
+
+COPIES = 3
+"""The most replicas of a topic that does not say how many it wants."""
+
+
+class Cluster:
+    """Brokers with the ids from 1 on, and one controller, all on free ports of 127.0.0.1.
+
+    Configs are those of every node, as for :class:`~barnabas.testing.Broker`. Topics have three replicas, or as many as
+    there are brokers; internal topics, too.
+
+    >>> from barnabas.testing import Cluster
+    >>> with Cluster(3) as cluster:
+    ...     cluster.create_topic("orders")
+    ...     cluster.kill(cluster.leader("orders"))
+    """
+
+    def __init__(self, brokers: int = 3, configs: Mapping[str, object] | None = None, **keywords: object) -> None:
+        named = {name.replace("_", "."): value for name, value in keywords.items()}
+        copies = min(brokers, COPIES)
+        defaults = {
+            "default.replication.factor": copies,
+            "offsets.topic.replication.factor": copies,
+            "transaction.state.log.replication.factor": copies,
+            "share.coordinator.state.topic.replication.factor": copies,
+        }
+        given = {name: as_property(value) for name, value in {**defaults, **(configs or {}), **named}.items()}
+        random, clock = SystemRandom(), SystemClock()
+        self.cluster_id = uuid_text(random_uuid(random.randbytes))
+        self._controller = ClusterNode(
+            CONTROLLER_ID,
+            given
+            | {
+                "process.roles": "controller",
+                "listeners": "CONTROLLER://127.0.0.1:0",
+                "controller.quorum.voters": f"{CONTROLLER_ID}@127.0.0.1:0",
+            },
+            clock,
+            random.randbytes,
+        )
+        self._nodes = {
+            node_id: ClusterNode(
+                node_id,
+                given | {"process.roles": "broker", "listeners": "PLAINTEXT://127.0.0.1:0"},
+                clock,
+                random.randbytes,
+            )
+            for node_id in range(1, brokers + 1)
+        }
+        self._loop: asyncio.AbstractEventLoop
+        self._thread: threading.Thread | None = None
+
+    # ------------------------------------------------------------ start and stop
+
+    def __enter__(self) -> Self:
+        self._loop = loop_factory()()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="barnabas-cluster", daemon=True)
+        self._thread.start()
+        try:
+            self._await(self._start_all())
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self._await(self._stop_all())
+        finally:
+            self._end()
+
+    async def _start_all(self) -> None:
+        for node in (self._controller, *self._nodes.values()):
+            node.format(self.cluster_id)
+        await self._controller.start(self._loop)
+        address = self._controller.properties["listeners"].partition("://")[2]
+        for node in self._nodes.values():
+            node.properties["controller.quorum.voters"] = f"{CONTROLLER_ID}@{address}"
+        await asyncio.gather(*(node.start(self._loop) for node in self._nodes.values()))
+        await self._until(self._all_unfenced)
+
+    def _all_unfenced(self) -> bool:
+        """Returns whether each broker that runs knows of all others that run."""
+        running = {node.id for node in self._nodes.values() if node.is_running}
+        return all(
+            running <= {each.id for each in broker.image.brokers.values() if not each.fenced}
+            for broker in self._brokers()
+        )
+
+    async def _stop_all(self) -> None:
+        for node in self._nodes.values():
+            node.heal()
+        await asyncio.gather(*(node.stop() for node in self._nodes.values()))
+        await self._controller.stop()
+
+    def _end(self) -> None:
+        thread, self._thread = self._thread, None
+        assert thread is not None
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        thread.join()
+        self._loop.close()
+
+    # ------------------------------------------------------------ brokers
+
+    @property
+    def node_ids(self) -> list[int]:
+        """The ids of all brokers."""
+        return list(self._nodes)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The ``bootstrap.servers`` for clients, with the addresses of all brokers."""
+        return ",".join(map(self.address, self._nodes))
+
+    def address(self, node: int) -> str:
+        """Returns host and port of one broker."""
+        return self._nodes[node].properties["listeners"].partition("://")[2]
+
+    def stop(self, node: int) -> None:
+        """Stops a broker cleanly: others lead before it ends."""
+        self._await(self._nodes[node].stop())
+
+    def kill(self, node: int) -> None:
+        """Ends a broker as ``kill -9`` does. The controller notices it after ``broker.session.timeout.ms``."""
+        self._call(self._nodes[node].kill)
+
+    def start(self, node: int) -> None:
+        """Starts a broker again, with its old data and its old address, and returns when others know of it."""
+        self._await(self._nodes[node].start(self._loop))
+        self._await(self._until(self._all_unfenced))
+
+    def isolate(self, node: int) -> None:
+        """Cuts a broker off from clients, the controller and other brokers, until :meth:`heal`."""
+        self._call(self._nodes[node].isolate)
+
+    def heal(self, node: int) -> None:
+        """Lets a broker be reached again."""
+        self._call(self._nodes[node].heal)
+
+    # ------------------------------------------------------------ topics
+
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = 1,
+        replicas: int = -1,
+        configs: Mapping[str, object] | None = None,
+    ) -> None:
+        """Creates a topic, which all brokers know when this returns.
+
+        :param replicas: of each partition; by default three, or as many as there are brokers
+        :raises KafkaError: an error of CreateTopics, such as TopicAlreadyExists
+        """
+        given = [(key, as_property(value)) for key, value in (configs or {}).items()]
+        (created,) = self._submit(CreateTopics([NewTopic(name, partitions, replicas, configs=given)]))
+        if created.error is not None:
+            raise created.error
+        self._await(self._until(lambda: all(name in broker.image.topics_by_name for broker in self._brokers())))
+
+    def partition(self, topic: str, partition: int = 0) -> PartitionImage:
+        """Returns replicas, leader and in-sync replicas, as the controller has them.
+
+        :raises UnknownTopicOrPartition: there is none
+        """
+        found = self._call(lambda: self._active.image.partition(topic, partition))
+        if found is None:
+            raise UnknownTopicOrPartition(f"{topic}-{partition}")
+        return found
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """Returns the id of the leader; -1 if there is none."""
+        return self.partition(topic, partition).leader
+
+    def move_leader(self, topic: str, partition: int, node: int) -> None:
+        """Makes an in-sync replica the leader, and the first of the replicas; returns when all brokers know.
+
+        :raises KafkaError: it is not in sync
+        """
+        replicas = self.partition(topic, partition).replicas
+        target = [node, *(each for each in replicas if each != node)]
+        self._submit(AlterPartitionReassignments([(topic, [(partition, target)])]))
+        ((_, (elected,)),) = self._submit(ElectLeaders(0, [(topic, [partition])]))
+        if elected.error is not None and not isinstance(elected.error, ElectionNotNeeded):
+            raise elected.error
+
+        def is_led() -> bool:
+            images = (broker.image.partition(topic, partition) for broker in self._brokers())
+            return all(image is not None and image.leader == node for image in images)
+
+        self._await(self._until(is_led))
+
+    def wait_in_sync(self, topic: str | None = None, *, timeout: float = LONGEST_WAIT_S) -> None:
+        """Waits until every replica of a topic, or of all topics, is in sync.
+
+        :raises TimeoutError: they are not within ``timeout`` seconds
+        """
+        self.wait_until(
+            lambda: all(
+                set(partition.isr) == set(partition.replicas)
+                for name, found in self._active.image.topics_by_name.items()
+                if topic in (None, name)
+                for partition in found.partitions.values()
+            ),
+            timeout=timeout,
+        )
+
+    def wait_until(self, condition: Callable[[], bool], *, timeout: float = LONGEST_WAIT_S) -> None:
+        """Waits until the condition, which is called on the cluster's thread, is true.
+
+        :raises TimeoutError: it is not within ``timeout`` seconds
+        """
+        asyncio.run_coroutine_threadsafe(self._until(condition, timeout), self._loop).result()
+
+    # ------------------------------------------------------------ on the cluster's thread
+
+    def broker(self, node: int) -> Broker:
+        """Returns a broker that runs, whose parts are to be used on the cluster's thread only."""
+        server = self._nodes[node].server
+        assert server is not None, f"broker {node} does not run"
+        return server.broker
+
+    def _brokers(self) -> list[Broker]:
+        return [node.server.broker for node in self._nodes.values() if node.server is not None and not node.is_cut]
+
+    @property
+    def _active(self) -> Node:
+        server = self._controller.server
+        assert server is not None
+        return server.node
+
+    def _submit(self, command: Any) -> Any:
+        """Returns the result of a controller command once it is committed. :raises KafkaError: it is refused"""
+
+        async def submit() -> Any:
+            answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+            def done(result: Any, error: KafkaError | None) -> None:
+                answered.set_result(result) if error is None else answered.set_exception(error)
+
+            self._active.controller.submit(command, done)
+            return await answered
+
+        return self._await(submit())
+
+    async def _until(self, condition: Callable[[], bool], timeout: float = LONGEST_WAIT_S) -> None:
+        end = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > end:
+                raise TimeoutError(f"it was not so within {timeout} s")
+            await asyncio.sleep(LOOK_S)
+
+    def _call(self, function: Callable[[], T]) -> T:
+        async def on_loop() -> T:
+            return function()
+
+        return self._await(on_loop())
+
+    def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(2 * LONGEST_WAIT_S)

@@ -1,0 +1,90 @@
+"""A cluster of three brokers in this process: what tests of other projects do with it."""
+
+import pytest
+from kafka import KafkaAdminClient
+
+from barnabas.errors import TopicAlreadyExists, UnknownTopicOrPartition
+from barnabas.testing import Cluster
+
+# Fencing takes as long as a session: shorter ones than the defaults keep these tests short.
+SESSIONS = {"broker.heartbeat.interval.ms": 100, "broker.session.timeout.ms": 1000}
+
+
+@pytest.fixture(scope="module")
+def running():
+    with Cluster(3, SESSIONS) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(running):
+    yield running
+    for node in running.node_ids:
+        running.heal(node)
+        running.start(node)
+
+
+def brokers_seen_by(cluster, node):
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address(node))
+    try:
+        return sorted(broker["node_id"] for broker in admin.describe_cluster()["brokers"])
+    finally:
+        admin.close()
+
+
+def test_clients_see_all_brokers_on_each_of_them(cluster):
+    assert [brokers_seen_by(cluster, node) for node in cluster.node_ids] == [[1, 2, 3]] * 3
+
+
+def test_a_topic_has_three_replicas_in_sync(cluster):
+    cluster.create_topic("made", partitions=6)
+    assert {cluster.leader("made", index) for index in range(6)} == {1, 2, 3}
+    assert all(sorted(cluster.partition("made", index).isr) == [1, 2, 3] for index in range(6))
+    with pytest.raises(TopicAlreadyExists):
+        cluster.create_topic("made")
+    with pytest.raises(UnknownTopicOrPartition):
+        cluster.leader("never made")
+
+
+def test_leadership_moves_on_demand(cluster):
+    cluster.create_topic("moving")
+    for node in (3, 1, 2):
+        cluster.move_leader("moving", 0, node)
+        assert cluster.leader("moving") == node
+
+
+def test_a_broker_that_stops_hands_over_first(cluster):
+    cluster.create_topic("handed")
+    leader = cluster.leader("handed")
+    cluster.stop(leader)
+    assert cluster.leader("handed") not in (leader, -1)
+    cluster.start(leader)
+    cluster.wait_in_sync("handed")
+
+
+def test_another_broker_leads_after_a_kill(cluster):
+    cluster.create_topic("killed")
+    leader = cluster.leader("killed")
+    cluster.kill(leader)
+    cluster.wait_until(lambda: cluster._active.image.partition("killed", 0).leader not in (leader, -1))
+    cluster.start(leader)
+    cluster.wait_in_sync("killed")
+
+
+def test_a_broker_that_was_cut_off_comes_back(cluster):
+    cluster.create_topic("cut")
+    leader = cluster.leader("cut")
+    cluster.isolate(leader)
+    cluster.wait_until(lambda: cluster._active.image.partition("cut", 0).leader not in (leader, -1))
+    cluster.heal(leader)
+    cluster.wait_until(lambda: not cluster._active.image.brokers[leader].fenced)
+    cluster.wait_in_sync("cut")
+
+
+def test_two_clusters_know_nothing_of_one_another(cluster):
+    with Cluster(1) as other:
+        other.create_topic("alone")
+        assert brokers_seen_by(other, 1) == [1]
+        assert other.partition("alone").replicas == (1,)
+        with pytest.raises(UnknownTopicOrPartition):
+            cluster.leader("alone")
