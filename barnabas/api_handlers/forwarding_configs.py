@@ -10,6 +10,7 @@ from typing import Any
 from barnabas.api_handlers.answering import Answer, then
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.forwarding import forward
+from barnabas.cluster.controller.config_decisions import KINDS
 from barnabas.cluster.controller.decision import Surroundings
 from barnabas.cluster.controller.decisions import decide
 from barnabas.cluster.controller.heartbeats import Heartbeats
@@ -33,7 +34,7 @@ def forward_rest(
     """
     errors = dict(done)
     for index, resource in enumerate(request.resources):
-        if index not in errors and resource.resource_type == BROKER_RESOURCE:
+        if index not in errors and (resource.resource_type == BROKER_RESOURCE or resource.resource_type not in KINDS):
             error = refusal(command([alteration(resource)], True), context)
             if error is not None:
                 errors[index] = error
@@ -59,7 +60,7 @@ def forward_rest(
 
 
 def refusal(command: Any, context: Context) -> KafkaError | None:
-    """Returns why this broker cannot go on with new configs of its own or of all brokers; None if it can."""
+    """Returns why this broker cannot go on with new configs of its own or of all brokers, or of an unknown resource."""
     node = context.broker
     heartbeats = Heartbeats(node.clock, lambda: 0)  # which configs do not depend on
     around = Surroundings(node.config, node.config_rules, node.random, heartbeats)

@@ -430,7 +430,7 @@ def test_the_levels_of_loggers_belong_to_the_broker_and_the_rest_to_the_controll
         (BROKER, "2", 0),
         (BROKER, "1", InvalidRequest.code),
         (BROKER, "2x", InvalidRequest.code),
-        (77, "2", UnsupportedVersion.code),
+        (77, "2", InvalidRequest.code),
     ]
     configs_of = node.broker.image.configs_of
     assert dict(configs_of(TOPIC, "t")) == {"retention.ms": "5"}

@@ -1,0 +1,228 @@
+"""Admin requests to a broker that is not the controller, forwarded between Barnabas and Apache Kafka, both ways.
+
+What a broker of the one answers under a controller of the other is what two nodes of Apache Kafka answer.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.wire.message import Request
+from barnabas.wire.messages import declared
+from barnabas.wire.schema import MISSING, Struct
+from tests.raw import Client
+
+from .clusters import broker, controller
+
+PROPERTIES = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "num.partitions": "2",
+}
+MESSAGES = declared()
+WITHIN_S = 20.0
+#: What differs from run to run.
+LEFT_OUT = {
+    "topic_id", "throttle_time_ms", "port", "leader_epoch", "high_watermark", "log_end_offset", "replica_directory_id",
+    "last_fetch_timestamp", "last_caught_up_timestamp", "cluster_id", "controller_id", "configs",
+}  # fmt: skip
+
+
+def made(kind: type[Struct], version: int, values: dict[str, Any]) -> Any:
+    """A structure of plain values; what is not given is empty."""
+    fields = {}
+    for field in kind.wire_fields():
+        value = values.get(field.name, field.default)
+        if value is MISSING:
+            value = [] if field.is_array else getattr(field.kind, "default", None)
+        if isinstance(field.kind, type) and isinstance(value, list | dict):
+            inner = field.kind
+            value = (
+                [made(inner, version, each) for each in value]
+                if isinstance(value, list)
+                else made(inner, version, value)
+            )
+        fields[field.name] = value
+    assert not values.keys() - fields.keys(), f"{kind.__name__} has no {values.keys() - fields.keys()}"
+    return kind(**fields)
+
+
+def told(response: Struct | None) -> Any:
+    """What a response says, without what differs from run to run, and in an order of its own."""
+    if response is None:
+        return "closed"
+    said = {}
+    for field in response.wire_fields():
+        value = getattr(response, field.name)
+        if field.name in LEFT_OUT:
+            continue
+        if field.is_array and isinstance(field.kind, type) and value is not None:
+            value = sorted((told(each) for each in value), key=repr)
+        said[field.name] = told(value) if isinstance(value, Struct) else value
+    return said
+
+
+TOPIC, BROKER, LOGGER = 2, 4, 8
+INCREMENTAL, ALL = "IncrementalAlterConfigs", "AlterConfigs"
+
+
+def resource(kind: int, name: str, *configs: tuple[str, str | None], operation: int | None = 0) -> dict[str, Any]:
+    extra = {} if operation is None else {"config_operation": operation}
+    return {
+        "resource_type": kind,
+        "resource_name": name,
+        "configs": [{"name": key, "value": value, **extra} for key, value in configs],
+    }
+
+
+def topic(name: str, partitions: int = 1, replicas: int = 1, **configs: str) -> dict[str, Any]:
+    named = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
+    return {"name": name, "num_partitions": partitions, "replication_factor": replicas, "configs": named}
+
+
+ACL = {"resource_type": 2, "principal": "User:a", "host": "*", "operation": 3, "permission_type": 3}
+ANY_ACL = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
+ANY_ACL |= {"resource_name_filter": None, "principal_filter": None, "host_filter": None}
+METADATA_LOG = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+SECRET = {"salt": b"salt", "salted_password": b"p" * 32}
+
+#: API, version, values; in this order.
+REQUESTS: list[tuple[str, int, dict[str, Any]]] = [
+    ("CreateTopics", 7, {"topics": [
+        topic("t", 3), topic("a/b"), topic("r", 1, 3), topic("c", 1, 1, retention_ms="x"),
+    ]}),
+    ("CreateTopics", 7, {"topics": [topic("t"), topic("d"), topic("d"), topic("__cluster_metadata")]}),
+    ("CreateTopics", 4, {"topics": [topic("v", -1, -1)], "validate_only": True}),
+    ("CreateTopics", 2, {"topics": [topic("late")], "timeout_ms": 0}),
+    ("CreatePartitions", 3, {"topics": [{"name": "t", "count": 4}, {"name": "nope", "count": 2}]}),
+    (INCREMENTAL, 1, {"resources": [
+        resource(TOPIC, "t", ("retention.ms", "86400000")), resource(TOPIC, "nope", ("retention.ms", "1")),
+        resource(TOPIC, "d", ("retention.ms", None)), resource(BROKER, "2", ("log.retention.ms", "86400001")),
+        resource(BROKER, "1", ("log.retention.ms", "1")), resource(BROKER, "x", ("log.retention.ms", "1")),
+        resource(BROKER, "", ("log.retention.ms", "soon")), resource(77, "t"),
+    ]}),
+    (INCREMENTAL, 1, {"resources": [
+        resource(LOGGER, "1", ("kafka", "DEBUG")), resource(LOGGER, "2", ("no.such.logger", "DEBUG")),
+        resource(TOPIC, "t", ("a", "1"), ("a", "2")),
+    ]}),
+    (INCREMENTAL, 0, {"resources": [resource(TOPIC, "t", ("retention.ms", "5")), resource(TOPIC, "t")]}),
+    (ALL, 2, {"resources": [
+        resource(TOPIC, "t", ("flush.ms", "7"), operation=None), resource(TOPIC, "nope", operation=None),
+        resource(BROKER, "3", ("log.retention.ms", "1"), operation=None),
+        resource(BROKER, "2", ("log.retention.ms", "soon"), operation=None),
+    ], "validate_only": True}),
+    ("CreateAcls", 3, {"creations": [
+        {**ACL, "resource_name": "t", "resource_pattern_type": 3},
+        {**ACL, "resource_name": "", "resource_pattern_type": 3},
+    ]}),
+    ("DeleteAcls", 3, {"filters": [ANY_ACL]}),
+    ("AlterClientQuotas", 1, {"entries": [
+        {"entity": [{"entity_type": "user", "entity_name": "a"}], "ops": [{"key": "producer_byte_rate", "value": 1e6}]},
+        {"entity": [{"entity_type": "user", "entity_name": "b"}], "ops": [{"key": "nonsense", "value": 1.0}]},
+    ]}),
+    ("AlterUserScramCredentials", 0, {"upsertions": [
+        {"name": "a", "mechanism": 1, "iterations": 8192, **SECRET},
+        {"name": "b", "mechanism": 1, "iterations": 1, **SECRET},
+    ], "deletions": [{"name": "c", "mechanism": 2}]}),
+    ("ElectLeaders", 2, {"topic_partitions": [
+        {"topic": "t", "partitions": [0]}, {"topic": "nope", "partitions": [0]},
+    ]}),
+    ("AlterPartitionReassignments", 1, {"topics": [
+        {"name": "t", "partitions": [
+            {"partition_index": 0, "replicas": [9]}, {"partition_index": 1, "replicas": None},
+        ]},
+        {"name": "nope", "partitions": [{"partition_index": 0, "replicas": [2]}]},
+    ]}),
+    ("ListPartitionReassignments", 0, {"topics": None}),
+    ("UpdateFeatures", 1, {
+        "feature_updates": [{"feature": "share.version", "max_version_level": 99}], "validate_only": True,
+    }),
+    ("UpdateFeatures", 2, {"feature_updates": [{"feature": "nonsense", "max_version_level": 1}]}),
+    ("DescribeQuorum", 2, {"topics": METADATA_LOG}),
+    ("DescribeQuorum", 0, {"topics": [{"topic_name": "t", "partitions": [{"partition_index": 0}]}]}),
+    ("CreateDelegationToken", 2, {"max_lifetime_ms": -1}),
+    ("RenewDelegationToken", 2, {"hmac": b"h", "renew_period_ms": 1}),
+    ("ExpireDelegationToken", 2, {"hmac": b"h", "expiry_time_period_ms": 1}),
+    ("UnregisterBroker", 0, {"broker_id": 77}),
+    ("DeleteTopics", 6, {"topics": [{"name": "d"}, {"name": "nope"}, {"name": None, "topic_id": b"n" * 16}]}),
+    ("DeleteTopics", 3, {"topic_names": ["v"]}),
+]  # fmt: skip
+DEFAULT_TIMEOUT = {"timeout_ms": 10_000}
+
+
+OF_SEVERAL_VOTERS = {52, 53, 54, 80, 81, 82}
+"""What a controller does not answer that is the whole quorum."""
+
+
+def request_of(name: str, version: int, values: dict[str, Any]) -> Request:
+    kind = MESSAGES[f"{name}Request"]
+    has_timeout = any(field.name == "timeout_ms" for field in kind.wire_fields())
+    request = made(kind, version, {**(DEFAULT_TIMEOUT if has_timeout else {}), **values})
+    assert isinstance(request, Request)
+    return request
+
+
+def answers(port: int) -> list[Any]:
+    """What a broker answers to all of them, and what comes of two requests that create topics on the way."""
+    with Client(port, timeout=30) as client:
+
+        def ask(name: str, version: int, **values: Any) -> Any:
+            return client.ask(request_of(name, version, values), version)
+
+        found: list[Any] = [told(ask(name, version, **values)) for name, version, values in REQUESTS]
+        wanted = {"topics": [{"name": "auto"}], "allow_auto_topic_creation": True}
+        found.append([each.error_code for each in ask("Metadata", 8, **wanted).topics])
+        found.append(await_answer(lambda: len(ask("Metadata", 8, **wanted).topics[0].partitions) or None))
+        found.append(await_answer(lambda: coordinator(ask("FindCoordinator", 3, key="g", key_type=0))))
+    return found
+
+
+def coordinator(response: Any) -> int | None:
+    return response.node_id if response.error_code == 0 else None
+
+
+def await_answer(ask: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + WITHIN_S
+    while (answer := ask()) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return answer
+
+
+@contextlib.contextmanager
+def pair(controllers: str, brokers: str, home: Path) -> Iterator[tuple[int, int]]:
+    with (
+        controller(controllers, home / "controller", PROPERTIES) as port,
+        broker(brokers, home / "broker", port, PROPERTIES) as clients,
+    ):
+        yield port, clients
+
+
+@pytest.fixture(scope="module")
+def expected(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[Any], Any]]:
+    with pair("apache", "apache", tmp_path_factory.mktemp("apache")) as (controller_port, port):
+        yield answers(port), promised(controller_port)
+
+
+def promised(port: int) -> dict[int, tuple[int, int]]:
+    """The APIs of a listener."""
+    with Client(port) as client:
+        response: Any = client.ask(request_of("ApiVersions", 0, {}), 0)
+    return {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+
+
+@pytest.mark.parametrize(("controllers", "brokers"), [("apache", "ours"), ("ours", "apache"), ("ours", "ours")])
+def test_the_answers_are_those_of_two_nodes_of_apache_kafka(
+    expected: tuple[list[Any], Any], tmp_path: Path, controllers: str, brokers: str
+) -> None:
+    with pair(controllers, brokers, tmp_path) as (controller_port, port):
+        found = answers(port)
+        apis = promised(controller_port)
+    asked = [*(f"{name} v{version}" for name, version, _ in REQUESTS), "auto", "auto's partitions", "coordinator"]
+    assert dict(enumerate(zip(asked, found, strict=True))) == dict(enumerate(zip(asked, expected[0], strict=True)))
+    if controllers == "ours":
+        assert set(apis) | OF_SEVERAL_VOTERS == set(expected[1])
