@@ -25,4 +25,4 @@ def controller_registration(
         endpoints_of(request.listeners),
         features_of(request.features),
     )
-    return submit(command, request, context, lambda result: ControllerRegistrationResponse())
+    return submit(command, request, context, lambda result: ControllerRegistrationResponse(error_message=""))

@@ -15,4 +15,6 @@ from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest, Un
 def unregister_broker(
     request: UnregisterBrokerRequest, context: Context
 ) -> UnregisterBrokerResponse | Later[UnregisterBrokerResponse]:
-    return submit(UnregisterBroker(request.broker_id), request, context, lambda result: UnregisterBrokerResponse())
+    return submit(
+        UnregisterBroker(request.broker_id), request, context, lambda result: UnregisterBrokerResponse(error_message="")
+    )
