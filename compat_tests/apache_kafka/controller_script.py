@@ -281,6 +281,13 @@ class Script:
         yield self.move((4, [2, 1]))
         yield self.move((4, None))
         yield self.listed()
+        yield self.move((0, [4]))
+        yield self.move((0, [1, 2]))  # among the replicas that it has had
+        yield self.listed()
+        yield from self.guessed(0, [1, 2, 3, 4])
+        yield self.listed()
+        yield self.move((0, None))
+        yield self.listed()
 
     def guessed(self, index: int, isr: Sequence[int]) -> Iterator[Said]:
         """Changes an ISR from whatever epochs its partition has."""

@@ -164,6 +164,7 @@ CONFIGS = (
         HIGH,
         "Whether a replica that is not in sync may become leader, which may lose records.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "replica.selector.class",

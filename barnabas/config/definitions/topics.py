@@ -217,6 +217,7 @@ CONFIGS = (
         "Whether a replica that is not in sync may become leader, which may lose records.",
         CLUSTER_WIDE,
         synonyms=(Synonym("unclean.leader.election.enable"),),
+        in_effect=True,
     ),
     ConfigDef(
         "min.insync.replicas",
