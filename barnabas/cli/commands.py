@@ -13,6 +13,7 @@ from barnabas import __version__
 #: Each command with its line in ``barnabas --help``. Module and click command have the same name, with underscores.
 COMMANDS = {
     "serve": "Start a broker.",
+    "cluster": "Start a cluster on this machine, and stop and start its nodes.",
     "topics": "Create, list, describe, alter and delete topics.",
     "configs": "Describe and alter configs of topics, brokers, groups, users, clients and more.",
     "acls": "Add, remove and list ACLs.",
