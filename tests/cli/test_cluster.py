@@ -1,0 +1,167 @@
+"""``barnabas cluster``: nodes as processes, which are stopped, killed and started by their ids."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.admin import KafkaAdminClient
+
+from barnabas.cli.commands import barnabas
+
+LONGEST_S = 60
+
+
+class Running:
+    """A cluster that somebody has started in a terminal."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "barnabas", "cluster", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        line = self.process.stdout.readline()
+        found = re.search(r"listens on (\S+); files in (\S+)", line)
+        assert found is not None, line + self.process.stdout.read()
+        self.address, self.directory = found.groups()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.stdout.close()
+        self.process.wait(LONGEST_S)
+
+    def order(self, *order):
+        return CliRunner().invoke(barnabas, ["cluster", *order, "--dir", self.directory])
+
+    def processes(self):
+        """The process of each node that runs, and where it is."""
+        found = re.findall(r"Node (\d) at (\S+): (?:runs as process (\d+)|stopped)", self.order("status").output)
+        return {int(node): (int(process) if process else None, address) for node, address, process in found}
+
+
+def until(condition):
+    deadline = time.monotonic() + LONGEST_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def brokers_of(address):
+    admin = KafkaAdminClient(bootstrap_servers=address)
+    try:
+        return {each["broker_id"] for each in admin.describe_cluster()["brokers"] if not each["is_fenced"]}
+    finally:
+        admin.close()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    # A killed node is fenced soon.
+    fast = ("--override", "broker.session.timeout.ms=1500", "--override", "broker.heartbeat.interval.ms=300")
+    with Running("--nodes", "3", "--dir", str(tmp_path_factory.mktemp("cluster") / "a"), *fast) as running:
+        yield running
+
+
+def test_nodes_are_killed_stopped_and_started_by_their_ids(cluster):
+    assert brokers_of(cluster.address) == {1, 2, 3}
+    before = cluster.processes()
+    assert cluster.order("kill", "3").output == "Node 3: stopped\n"
+    assert cluster.processes()[3] == (None, before[3][1])
+    until(lambda: brokers_of(cluster.address) == {1, 2})
+    assert cluster.order("start", "3").exit_code == 0
+    until(lambda: brokers_of(cluster.address) == {1, 2, 3})
+    assert cluster.order("restart", "2").exit_code == 0
+    after = cluster.processes()
+    assert [address for _, address in after.values()] == [address for _, address in before.values()]
+    assert after[1] == before[1]
+    assert after[2][0] != before[2][0]
+    assert after[3][0] != before[3][0]
+
+
+def test_records_survive_kill_9_of_each_broker_that_is_no_controller(cluster):
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+    admin.create_topics({"orders": {"num_partitions": 3, "replication_factor": 3}})
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=cluster.address, acks="all")
+    sent = []
+    for node in (2, 3):
+        for _ in range(10):
+            sent.append(b"%d" % len(sent))
+            producer.send("orders", sent[-1]).get(LONGEST_S)
+        assert cluster.order("kill", str(node)).exit_code == 0
+        for _ in range(10):
+            sent.append(b"%d" % len(sent))
+            producer.send("orders", sent[-1]).get(LONGEST_S)
+        assert cluster.order("start", str(node)).exit_code == 0
+    producer.close()
+    addresses = [address for _, address in cluster.processes().values()]
+    consumer = KafkaConsumer(bootstrap_servers=addresses, auto_offset_reset="earliest", consumer_timeout_ms=1000)
+    consumer.subscribe(["orders"])
+    received = []
+    until(lambda: received.extend(record.value for record in consumer) or len(received) >= len(sent))
+    consumer.close()
+    assert sorted(received, key=int) == sent
+
+
+def test_orders_that_cannot_be_carried_out(cluster, tmp_path):
+    refused = cluster.order("stop", "9")
+    assert refused.exit_code == 1
+    assert "there is no node 9, but 1, 2, 3" in refused.output
+    elsewhere = CliRunner().invoke(barnabas, ["cluster", "status", "--dir", str(tmp_path)])
+    assert elsewhere.exit_code == 1
+    assert f"No cluster runs in {tmp_path}" in elsewhere.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_cluster_stops_cleanly_and_starts_again_as_it_was(tmp_path, number):
+    options = ("--nodes", "2", "--dir", str(tmp_path / "b"))
+    found = []
+    for _ in range(2):
+        with Running(*options) as running:
+            admin = KafkaAdminClient(bootstrap_servers=running.address)
+            found.append((running.address, admin.describe_cluster()["cluster_id"]))
+            admin.close()
+            processes = [process for process, _ in running.processes().values()]
+            running.process.send_signal(number)
+            assert running.process.wait(LONGEST_S) == 0
+            assert not any(map(is_alive, processes))
+            assert (tmp_path / "b" / "node-2" / "data" / ".kafka_cleanshutdown").exists()
+            assert not (tmp_path / "b" / "control").exists()
+    assert found[0] == found[1]
+
+
+def test_nodes_end_with_the_process_that_started_them():
+    with Running("--nodes", "2") as running:
+        processes = [process for process, _ in running.processes().values()]
+        running.process.kill()
+        until(lambda: not any(map(is_alive, processes)))
+
+
+def test_a_node_that_cannot_start_is_told(tmp_path):
+    refused = subprocess.run(
+        [sys.executable, "-m", "barnabas", "cluster", "--dir", str(tmp_path), "--override", "num.partitions=none"],
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+    )
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("Error: num.partitions")
