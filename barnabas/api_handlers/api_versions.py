@@ -37,6 +37,10 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
         session.client_software_version = request.client_software_version
     features, epoch = broker.supported_features, broker.image.offset
     apis, release, _ = session.promise
+    if context.is_elsewhere:
+        from barnabas.api_handlers.forwarding import answerable
+
+        apis = answerable(apis, broker.controller_channel.versions)
     if release is not None:
         from barnabas.api_handlers import releases
 

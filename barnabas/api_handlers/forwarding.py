@@ -5,12 +5,14 @@ Knows nothing of any API. Imported on nodes that are not the active controller. 
 """
 
 import logging
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import resolve_with_error
+from barnabas.api_handlers.registry import FORWARDABLE, Api
 from barnabas.broker.envelopes import Sender, enveloped, opened
 from barnabas.errors import (
     CloseConnection,
@@ -21,8 +23,10 @@ from barnabas.errors import (
     UnknownServerError,
     UnsupportedVersion,
 )
+from barnabas.peers.peers import ApiVersions
 from barnabas.wire.message import Request
 from barnabas.wire.messages.envelope import EnvelopeResponse
+from barnabas.wire.schema import Versions
 
 logger = logging.getLogger(__name__)
 
@@ -30,12 +34,33 @@ TIMEOUT_MS = 60_000
 """How long the active controller is looked for and asked (``BrokerServer``: the forwarding channel)."""
 
 LANE = "forwarding"
+NO_VERSION = 0, -1
 
 
 def sender_of(context: Context) -> Sender:
     """Returns who has sent the request at hand."""
     session = context.session
     return Sender(session.principal, session.client_host, session.by_token, context.client_id, context.correlation_id)
+
+
+def answerable(apis: Mapping[int, Api], controllers: ApiVersions | None) -> dict[int, Api]:
+    """Returns the APIs of a broker: what it forwards in versions that the active controller has, too.
+
+    Apache Kafka's ``ApiVersionsResponse.intersectForwardableApis``. While the controller's versions are not known, its
+    own are advertised.
+    """
+    if controllers is None:
+        return dict(apis)
+    found = {}
+    for key, each in apis.items():
+        if key in FORWARDABLE:
+            first, last = controllers.get(key, NO_VERSION)
+            common = Versions(max(first, each.versions.first), min(last, each.versions.last))
+            if common.first > common.last:
+                continue
+            each = each.within(common)
+        found[key] = each
+    return found
 
 
 def forward(request: Request, context: Context) -> Any:

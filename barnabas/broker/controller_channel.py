@@ -11,7 +11,7 @@ from typing import Any
 from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.cluster.quorum.client import NO_NODE, Leadership
 from barnabas.errors import KafkaError, NetworkException, NotController, RequestTimedOut
-from barnabas.peers.peers import Done, Peers
+from barnabas.peers.peers import ApiVersions, Done, Peers
 from barnabas.wire.error_codes import error_codes
 from barnabas.wire.message import Request
 
@@ -80,6 +80,12 @@ class ControllerChannel:
         """
         deadline = None if timeout_ms is None else self._clock.monotonic() + timeout_ms / 1000
         self._try(_Call(request, deadline, done, lane))
+
+    @property
+    def versions(self) -> ApiVersions | None:
+        """The versions of the active controller, as far as they are known; None as well if this node is it."""
+        leader_id = self._leadership().leader_id
+        return None if leader_id in (NO_NODE, self._node_id) else self._peers.versions_of(leader_id)
 
     def close(self) -> None:
         """Sends nothing any more. Those who wait for an answer get NETWORK_EXCEPTION."""

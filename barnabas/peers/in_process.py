@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from barnabas.errors import KafkaError, NetworkException
-from barnabas.peers.peers import Done
+from barnabas.peers.peers import ApiVersions, Done
 from barnabas.wire.message import Request, Response
 
 
@@ -52,6 +52,10 @@ class InProcessPeers:
             request = type(request).decode(request.encode(version=version), version=version)
             done = partial(_decoded, done, version)
         node.answer(request, version, done)
+
+    def versions_of(self, node_id: int) -> ApiVersions | None:
+        """Returns None: all nodes in a process are of one build."""
+        return None
 
 
 def _decoded(done: Done, version: int, response: Response | None, error: KafkaError | None) -> None:

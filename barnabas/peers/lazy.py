@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from barnabas.config.validators import ConfigError
 from barnabas.errors import NetworkException
-from barnabas.peers.peers import Done, Peers
+from barnabas.peers.peers import ApiVersions, Done, Peers
 from barnabas.wire.message import Request
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ class LazyPeers:
         """
         if self._network is None:
             self._network = self._connect()
+
+    def versions_of(self, node_id: int) -> ApiVersions | None:
+        return None if self._network is None else self._network.versions_of(node_id)
 
     def close(self) -> None:
         """Closes the connections. Whoever waits for a response gets NETWORK_EXCEPTION."""

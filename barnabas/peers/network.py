@@ -26,7 +26,7 @@ from barnabas.errors import (
 )
 from barnabas.peers.asking import ask
 from barnabas.peers.connection import Limits, PeerConnection
-from barnabas.peers.peers import Done, error_of
+from barnabas.peers.peers import ApiVersions, Done, error_of
 from barnabas.wire.message import Request
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -113,6 +113,10 @@ class NetworkPeers:
             found = self._lanes[node_id, lane] = Lane(self, node_id, lane)
         found.send(request, done, self.node.clock.monotonic() + timeout_ms / 1000)
 
+    def versions_of(self, node_id: int) -> ApiVersions | None:
+        told = (lane.versions for (node, _), lane in self._lanes.items() if node == node_id)
+        return next((versions for versions in told if versions), None)
+
     def close(self) -> None:
         """Closes all connections. Whoever waits for a response gets NETWORK_EXCEPTION."""
         lanes, self._lanes = self._lanes, {}
@@ -133,7 +137,7 @@ class Lane:
         self._watch = Deadline(self._check)  # when something that waits may be overdue
         self._connection: PeerConnection | None = None
         self._endpoint: Endpoint | None = None
-        self._versions: Mapping[int, tuple[int, int]] = {}
+        self.versions: ApiVersions = {}  #: of the last connection
         self._connecting: asyncio.Task[None] | None = None
         self._backoff: Timer | None = None
 
@@ -165,7 +169,7 @@ class Lane:
 
     def _version_of(self, request: Request) -> int | None:
         """Returns the newest version that both sides know, None if there is none."""
-        first, last = self._versions.get(request.api_key, (0, -1))
+        first, last = self.versions.get(request.api_key, (0, -1))
         version = min(last, request.versions.last)
         return version if version >= max(first, request.versions.first) else None
 
@@ -212,7 +216,7 @@ class Lane:
         try:
             async with asyncio.timeout(settings["socket.connection.setup.timeout.ms"] / 1000):
                 connection = await self._peers.connect(endpoint, new)
-                self._versions = await versions_of(connection)
+                self.versions = await versions_of(connection)
         except (ssl.SSLError, SaslAuthenticationFailed, UnsupportedSaslMechanism) as error:
             logger.error("The connection to %s failed authentication due to: %s", name, error)
             self._failed(made)

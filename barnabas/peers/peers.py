@@ -3,7 +3,7 @@
 Knows nothing of sockets, nor of any request.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from barnabas.errors import NONE, KafkaError, UnknownServerError
@@ -18,6 +18,10 @@ the node may have done what the request asks for.
 """
 
 
+ApiVersions = Mapping[int, tuple[int, int]]
+"""The first and the last version of each API that a node answers, by API key."""
+
+
 class Peers(Protocol):
     """The nodes of a cluster, this one among them."""
 
@@ -30,6 +34,9 @@ class Peers(Protocol):
             what may wait for long on the other side, as a fetch does, has a lane of its own
         :param timeout_ms: how long to wait for the answer; by default ``request.timeout.ms``
         """
+
+    def versions_of(self, node_id: int) -> ApiVersions | None:
+        """Returns the versions that the node has told on a connection; None before, and of nodes in this process."""
 
 
 def error_of(code: int, message: str | None = None) -> KafkaError | None:

@@ -13,7 +13,7 @@ from barnabas.errors import NetworkException
 from barnabas.log import meta_properties
 from barnabas.log.files import Files, MemoryFile, MemoryFiles
 from barnabas.log.meta_properties import MetaProperties
-from barnabas.peers.peers import Done, Peers
+from barnabas.peers.peers import ApiVersions, Done, Peers
 from barnabas.server.server import Server
 from barnabas.uuids import random_uuid
 from barnabas.wire.message import Request
@@ -51,6 +51,9 @@ class CutPeers:
             done(None, NetworkException(f"Node {self._node_id} is cut off"))
         else:
             self._peers.send(node_id, request, done, lane=lane, timeout_ms=timeout_ms)
+
+    def versions_of(self, node_id: int) -> ApiVersions | None:
+        return self._peers.versions_of(node_id)
 
 
 class Shut:

@@ -10,7 +10,7 @@ from typing import Any
 
 from barnabas.clock import Scheduler
 from barnabas.errors import KafkaError, NetworkException, RequestTimedOut
-from barnabas.peers.peers import Done, Peers
+from barnabas.peers.peers import ApiVersions, Done, Peers
 from barnabas.wire.message import Request
 
 
@@ -50,6 +50,9 @@ class UnreliablePeers:
             self._fail(done)
         else:
             self._later(partial(self._arrived, node_id, request, done, lane, timeout_ms))
+
+    def versions_of(self, node_id: int) -> ApiVersions | None:
+        return self._peers.versions_of(node_id)
 
     def _arrived(self, node_id: int, request: Request, done: Done, lane: str, timeout_ms: int | None) -> None:
         if node_id in self.unreachable:

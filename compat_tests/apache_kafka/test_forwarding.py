@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.api_handlers.registry import FORWARDABLE
 from barnabas.wire.message import Request
 from barnabas.wire.messages import declared
 from barnabas.wire.schema import MISSING, Struct
@@ -221,8 +222,11 @@ def test_the_answers_are_those_of_two_nodes_of_apache_kafka(
 ) -> None:
     with pair(controllers, brokers, tmp_path) as (controller_port, port):
         found = answers(port)
-        apis = promised(controller_port)
+        apis, forwarded = promised(controller_port), promised(port)
     asked = [*(f"{name} v{version}" for name, version, _ in REQUESTS), "auto", "auto's partitions", "coordinator"]
     assert dict(enumerate(zip(asked, found, strict=True))) == dict(enumerate(zip(asked, expected[0], strict=True)))
+    if (controllers, brokers) == ("apache", "ours"):
+        common = {key: versions for key, versions in forwarded.items() if key in FORWARDABLE - {64}}
+        assert common == {key: apis[key] for key in common}
     if controllers == "ours":
         assert set(apis) | OF_SEVERAL_VOTERS == set(expected[1])

@@ -36,6 +36,7 @@ from barnabas.security.acls import Acl, Operation, PatternType, Permission, Reso
 from barnabas.security.principals import Principal
 from barnabas.server.dispatch import Dispatcher
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
@@ -357,6 +358,27 @@ def test_a_principal_is_as_apache_kafka_writes_it():
     data = principal_bytes(Principal("User", "übel"), by_token=True)
     assert data == b"\0\0" + b"\x05User" + b"\x06\xc3\xbcbel" + b"\x01" + b"\0"
     assert principal_of(data) == (Principal("User", "übel"), True)
+
+
+# ---------------------------------------------------------------- what a broker advertises
+
+
+@pytest.mark.parametrize(
+    ("controllers", "expected"),
+    [
+        (None, {19: (0, 7), 44: (0, 1), 55: (0, 2), 12: (0, 4)}),
+        ({19: (2, 5), 44: (1, 7), 12: (0, 0)}, {19: (2, 5), 44: (1, 1), 12: (0, 4)}),
+        ({19: (8, 9)}, {12: (0, 4)}),
+    ],
+    ids=["unknown", "others", "later"],
+)
+def test_what_is_forwarded_is_advertised_as_the_controller_has_it(second, monkeypatch, controllers, expected):
+    monkeypatch.setattr(second.metadata, "quorum", Elsewhere())
+    second.controller_channel = SimpleNamespace(versions=controllers)
+    second.metadata.quorum.kraft = SimpleNamespace(version=1)
+    response = asked(second, ApiVersionsRequest(client_software_name="c", client_software_version="1"), 3)
+    versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+    assert {key: versions[key] for key in (12, 19, 44, 55) if key in versions} == expected
 
 
 # ---------------------------------------------------------------- what a broker answers itself

@@ -54,7 +54,7 @@ class Peer:
         self.session = Session(listener="SASL", client_host="10.0.0.7", promise=Promise(APIS))
         broker = SimpleNamespace(
             clock=self.clock, quotas=None, authorizer=None, supported_features={}, finalized_features={},
-            image=SimpleNamespace(offset=7),
+            image=SimpleNamespace(offset=7), quorum=SimpleNamespace(is_leader=True),
         )  # fmt: skip
         settings = SaslSettings(mechanisms, self.clock, self.clock, 0.1, 1000)
         self.gate = SaslGate(Dispatcher(broker, self.session), settings)

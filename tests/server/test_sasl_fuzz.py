@@ -69,7 +69,7 @@ def new_gate(max_reauth_ms):
     session = Session(listener="SASL", client_host="10.0.0.7", promise=Promise(APIS))
     broker = SimpleNamespace(
         clock=clock, quotas=None, authorizer=None, supported_features={}, finalized_features={},
-        image=SimpleNamespace(offset=7),
+        image=SimpleNamespace(offset=7), quorum=SimpleNamespace(is_leader=True),
     )  # fmt: skip
     return SaslGate(Dispatcher(broker, session), SaslSettings(mechanisms, clock, clock, 0.1, 100_000)), session
 
