@@ -232,10 +232,11 @@ class Broker(Node):
         if self._share_partitions is not None:
             self._share_partitions.on_image(delta)
         self.lifecycle.applied()
-        if self._is_registered:
+        own = image.brokers.get(self.node_id)
+        if self._is_registered and own is not None:
             has_upgraded = METADATA_VERSION in delta.features
-            if has_upgraded:
-                self.lifecycle.register_again()  # the new version may record more of it
+            if has_upgraded and image.metadata_version >= DIRECTORIES and not own.log_dirs:
+                self.lifecycle.register_again()  # the new version records them (``BrokerRegistrationTracker``)
             self._report_directories(None if has_upgraded else delta)
 
     def _report_directories(self, delta: MetadataDelta | None = None) -> None:
