@@ -129,28 +129,32 @@ def acknowledgements(
 def are_valid(batches: Sequence[AcknowledgementBatch], *, is_renewal: bool) -> bool:
     """Returns whether acknowledgement batches are valid, whatever is acquired: their order, and their types."""
     last = -1
+    newest = RENEW if is_renewal else REJECT
     for batch in batches:
         types, count = batch.acknowledge_types, batch.last_offset - batch.first_offset + 1
         if count < 1 or batch.first_offset < last or len(types) not in (1, count):
             return False
-        if not all(GAP <= kind <= (RENEW if is_renewal else REJECT) for kind in types):
-            return False
+        for kind in types:
+            if not GAP <= kind <= newest:
+                return False
         last = batch.last_offset
     return True
 
 
 def leader_of(at: TopicPartition, error: KafkaError | None, image: MetadataImage) -> tuple[int, int]:
     """Returns leader and leader epoch if the error is that of a wrong leader; 0 and 0 otherwise."""
+    if error is None or error.code not in WRONG_LEADER_ERRORS:
+        return 0, 0
     topic = image.topics_by_id.get(at[0])
     partition = topic.partitions.get(at[1]) if topic is not None else None
-    if error is None or error.code not in WRONG_LEADER_ERRORS or partition is None:
-        return 0, 0
-    return partition.leader, partition.leader_epoch
+    return (0, 0) if partition is None else (partition.leader, partition.leader_epoch)
 
 
 def leader_endpoints(answers: Iterable[Answer], context: Context) -> "list[Node]":
     """Returns the endpoints of the leaders that the response names."""
     leaders = {each.current_leader.leader_id for each in answers if each.error_code in WRONG_LEADER_ERRORS}
+    if not leaders:
+        return []
     return [node for node in context.broker.nodes.of(context.session.listener).values() if node.id in leaders]
 
 

@@ -145,8 +145,10 @@ class Answering:
         self._acknowledged: Acknowledged = {}
         self._fetching: ShareFetching | None = None
         self._is_cancelled = False
-        topic_ids = {topic_id for topic_id, _ in session.partitions} | {topic.topic_id for topic in request.topics}
-        self._hidden = hidden_topics(topic_ids, access, self.broker.image)
+        self._hidden: frozenset[bytes] = frozenset()
+        if access is not None:
+            topic_ids = {topic_id for topic_id, _ in session.partitions} | {topic.topic_id for topic in request.topics}
+            self._hidden = hidden_topics(topic_ids, access, self.broker.image)
         self.later: Later[ShareFetchResponse] = Later()
         self.later.on_cancel = self._stop
         acknowledged_batches, refused = acknowledgements(

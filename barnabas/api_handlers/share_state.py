@@ -45,9 +45,13 @@ def partitions_of(topics: Sequence[Topic[P]]) -> list[tuple[bytes, P]]:
 
     (All methods of ``ShareCoordinatorService`` except ``initializeState`` do the same.)
     """
-    if not all(topic.partitions for topic in topics):
-        return []
-    return [(topic.topic_id, each) for topic in topics for each in topic.partitions]
+    found = []
+    for topic in topics:
+        if not topic.partitions:
+            return []
+        for each in topic.partitions:
+            found.append((topic.topic_id, each))
+    return found
 
 
 def by_topic(outcomes: Outcomes) -> ByTopic:

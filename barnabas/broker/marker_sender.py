@@ -9,6 +9,7 @@ from functools import partial
 
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.errors import (
+    NONE,
     KafkaError,
     KafkaStorageError,
     LeaderNotAvailable,
@@ -77,7 +78,11 @@ class MarkerSender:
             for topic in result.topics
             for each in topic.partitions
         }
-        done({each: self._error(each, codes.get(each, UnknownServerError.code)) for each in partitions})
+        errors: dict[TopicPartition, KafkaError | None] = {}
+        for each in partitions:
+            code = codes.get(each, UnknownServerError.code)
+            errors[each] = None if code == NONE else self._error(each, code)
+        done(errors)
 
     def _error(self, partition: TopicPartition, code: int) -> KafkaError | None:
         error = error_of(code)

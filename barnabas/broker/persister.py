@@ -61,6 +61,9 @@ BACKOFF_S, LONGEST_BACKOFF_S, JITTER = 1.0, 30.0, 0.2
 
 NO_EPOCH = -1
 
+DONE = Outcome(None)
+"""The outcome of what has succeeded and has no state to tell."""
+
 
 class Node(Protocol):
     """The part of the broker that is used here."""
@@ -87,12 +90,8 @@ class Rpc(NamedTuple):
     request: Any
     topic: Any
     partition: Any
-    state: Callable[[Any], SharePartitionState]
-    """Returns the state in the result of a partition."""
-
-
-def _no_state(result: Any) -> SharePartitionState:
-    return SharePartitionState()
+    state: Callable[[Any], SharePartitionState] | None
+    """Returns the state in the result of a partition; None where there is none."""
 
 
 def _state(result: Any) -> SharePartitionState:
@@ -112,7 +111,7 @@ def _summary(result: Any) -> SharePartitionState:
     )
 
 
-def _rpc(request: Any, topic: Any, state: Callable[[Any], SharePartitionState] = _no_state) -> Rpc:
+def _rpc(request: Any, topic: Any, state: Callable[[Any], SharePartitionState] | None = None) -> Rpc:
     return Rpc(request, topic, topic.PartitionData, state)
 
 
@@ -134,10 +133,6 @@ class Call:
         self._outcomes: Outcomes = {}
         self._done = done
 
-    def key(self, partition: TopicPartition) -> str:
-        """Returns the key of the share partition's coordinator."""
-        return coordinator_key(SharePartitionKey(self.group_id, *partition))
-
     def settle(self, partition: TopicPartition, outcome: Outcome) -> None:
         """Stores the outcome of one partition. After the last one the call is done."""
         self._outcomes[partition] = outcome
@@ -154,7 +149,7 @@ class Attempt(NamedTuple):
 
     def of(self, partitions: Sequence[TopicPartition]) -> "Attempt":
         """Returns the attempt, for some of its partitions."""
-        return self._replace(partitions=partitions)
+        return self if len(partitions) == len(self.partitions) else self._replace(partitions=partitions)
 
 
 class Persister:
@@ -248,7 +243,7 @@ class Persister:
         by_node: dict[int, list[TopicPartition]] = {}
         unknown: dict[str, TopicPartition] = {}
         for each in attempt.partitions:
-            key = call.key(each)
+            key = coordinator_key(SharePartitionKey(call.group_id, *each))
             node_id = coordinator_of(image, SHARE_GROUP_STATE, key)
             if node_id is None:
                 unknown[key] = each
@@ -379,13 +374,16 @@ class Channel:
             for attempt in attempts:
                 self._settle(attempt, {each: found.get(each, missing) for each in attempt.partitions})
         finally:
-            self._send_next()
+            if self._queue:
+                self._send_next()
 
     def _outcomes(self, response: Any) -> Outcomes:
         outcomes: Outcomes = {}
+        state = self._rpc.state
         for topic in response.results:
             for result in topic.partitions:
                 error = error_of(result.error_code, result.error_message)
-                outcome = Outcome(None, state=self._rpc.state(result)) if error is None else Outcome(error)
-                outcomes[topic.topic_id, result.partition] = outcome
+                outcomes[topic.topic_id, result.partition] = (
+                    Outcome(error) if error is not None else DONE if state is None else Outcome(None, state(result))
+                )
         return outcomes

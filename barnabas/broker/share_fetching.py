@@ -6,7 +6,7 @@ the broker is included once its state has been read. The fetch ends as soon as t
 records: a first fetch often returns only one of its partitions.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from barnabas.broker.share_partitions import CachedSharePartition, SharePartitions
@@ -77,6 +77,7 @@ class ShareFetching:
         self._isolation_level = node.share_partitions.of_group(group_id).isolation_level
         self._cached: dict[TopicPartition, CachedSharePartition] = {}
         self._loading: list[TopicPartition] = []  #: new share partitions that are not included yet
+        self._found: Mapping[TopicPartition, CachedSharePartition] = {}  #: what was acquirable at the last look
         self._results: Results = {}
         self._delayed: DelayedShareFetch | None = None
 
@@ -85,17 +86,19 @@ class ShareFetching:
         share_partitions = self._node.share_partitions
         for at in self._requested:
             known = share_partitions.find(self._group_id, at)
+            if known is not None and known.share is not None:
+                self._cached[at] = known
+                continue
             try:
                 self._cached[at] = share_partitions.lead(self._group_id, at)
             except KafkaError as error:
                 self._results[at] = Fetched(error=error)
             else:
-                if known is None or known.share is None:
-                    self._loading.append(at)
+                self._loading.append(at)
         if not self._cached or self._limits.max_bytes == 0 or self._wanted.max_records == 0:
             self._finish()
         elif self._is_enough():
-            self._read()
+            self._read(self._found)
         elif self._limits.max_wait_ms <= 0:
             self.expire()
         else:
@@ -108,13 +111,13 @@ class ShareFetching:
     def try_complete(self) -> None:
         """Finishes if there is enough to acquire, or nothing to wait for."""
         if self._is_enough():
-            self._read()
+            self._read(self._found)
 
     def expire(self) -> None:
         """Finishes with the records that there are, since the wait is over."""
         self._loading.clear()
         self._drop_failed()
-        self._read()
+        self._read(self._acquirable())
 
     def stop(self) -> None:
         """Stops waiting."""
@@ -159,8 +162,9 @@ class ShareFetching:
     def _included_is_enough(self) -> bool:
         self._drop_failed()
         if not self._cached:
+            self._found = {}
             return True
-        acquirable = self._acquirable()
+        acquirable = self._found = self._acquirable()
         if not acquirable:
             return False
         size, max_bytes = 0, self._limits.max_bytes // len(acquirable)
@@ -186,8 +190,7 @@ class ShareFetching:
 
     # ------------------------------------------------------------ reading
 
-    def _read(self) -> None:
-        acquirable = self._acquirable()
+    def _read(self, acquirable: Mapping[TopicPartition, CachedSharePartition]) -> None:
         left, minimum_one = self._wanted.max_records, True
         for at, cached in acquirable.items():
             try:
@@ -214,7 +217,10 @@ class ShareFetching:
         data, read = self._data(cached, offset, up_to, max_records, max_bytes, minimum_one)
         if not read:
             return Fetched()
-        acquired = acquire(share, self._wanted._replace(max_records=max_records), offset, read)
+        wanted = self._wanted
+        if max_records != wanted.max_records:
+            wanted = wanted._replace(max_records=max_records)
+        acquired = acquire(share, wanted, offset, read)
         if acquired and self._isolation_level == READ_COMMITTED:
             aborted = aborted_batches(read, partition.log.aborted_transactions(offset, data))
             acquired = without_aborted(share, self._wanted.member_id, acquired, aborted) if aborted else acquired

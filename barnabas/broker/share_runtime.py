@@ -36,6 +36,7 @@ class ShareRuntime(CoordinatorRuntime[ShareShard]):
         super().__init__(SHARE_GROUP_STATE, environment)
         self._node = node
         self._config = ShareCoordinatorConfig.from_settings(node.config)
+        self._compression = Compression(node.config["share.coordinator.state.topic.compression.codec"])
         self.coordinator = ShareCoordinator(self)
 
     def new_shard(self, context: ShardContext[ShareShard]) -> ShareShard:
@@ -65,7 +66,7 @@ class ShareRuntime(CoordinatorRuntime[ShareShard]):
         batch = build_batch(
             [(key, value, now_ms)],
             base_sequence=BASE_SEQUENCE,
-            compression=Compression(self._node.config["share.coordinator.state.topic.compression.codec"]),
+            compression=self._compression,
         )
         context.append(batch, now_ms, written, appended=appended)
 

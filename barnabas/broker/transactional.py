@@ -138,9 +138,10 @@ class AddPartitionsToTxn:
             return
         self._verifications.clear()
         self._errors.clear()
+        now_ms = self._node.clock.time_ms()
         for place, sequence in self._sequences.items():
             try:
-                verification = self._begin_verification(place, sequence)
+                verification = self._begin_verification(place, sequence, now_ms)
             except KafkaError as error:
                 self._errors[place] = type(error)()
                 continue
@@ -157,7 +158,7 @@ class AddPartitionsToTxn:
             is_verification = self._operation is not Operation.ADD_PARTITION
             node.peers.send(coordinator, _request(producer, self._verifications, is_verification), self._received)
 
-    def _begin_verification(self, place: TopicPartition, sequence: int) -> Verification | None:
+    def _begin_verification(self, place: TopicPartition, sequence: int, now_ms: int) -> Verification | None:
         """Returns None if the transaction is ongoing in the log.
 
         :raises KafkaError: this node does not lead the partition
@@ -169,7 +170,7 @@ class AddPartitionsToTxn:
             producer.producer_id,
             producer.producer_epoch,
             sequence,
-            node.clock.time_ms(),
+            now_ms,
             bumps_epoch=self._operation is Operation.ADD_PARTITION,
         )
 
@@ -183,7 +184,9 @@ class AddPartitionsToTxn:
             self._answered_alike(InvalidTxnState() if isinstance(refusal, ClusterAuthorizationFailed) else refusal)
             return
         self._answered({
-            TopicPartition(topic.name, each.partition_index): error_of(each.partition_error_code)
+            TopicPartition(topic.name, each.partition_index): (
+                error_of(each.partition_error_code) if each.partition_error_code else None
+            )
             for result in response.results_by_transaction
             for topic in result.topic_results
             for each in topic.results_by_partition
@@ -196,13 +199,13 @@ class AddPartitionsToTxn:
         if self._is_cancelled:
             return
         node, operation = self._node, self._operation
-        is_concurrent = any(isinstance(error, ConcurrentTransactions) for error in answers.values())
+        failed = {place: error for place, error in answers.items() if error is not None}
+        is_concurrent = any(isinstance(error, ConcurrentTransactions) for error in failed.values())
         if is_concurrent and node.clock.time_ms() < self._until_ms:
             node.scheduler.call_later(node.config[RETRY_BACKOFF_MS] / 1000, self.ask)
             return
-        for place, error in answers.items():
-            if error is not None:
-                self._errors[place] = write_error(error, operation)
+        for place, error in failed.items():
+            self._errors[place] = write_error(error, operation)
         if operation is not Operation.ADD_PARTITION or node.config[VERIFICATION]:
             self._check_verified()
         self._done(self._errors)

@@ -51,7 +51,7 @@ def partition_of(key: str, partitions: int) -> int:
     >>> partition_of("barnabas", 50), partition_of("polygenelubricants", 50)
     (18, 0)
     """
-    code = hash_code(key)
+    code = _cached_hash(key) if len(key) <= LONGEST_CACHED else _hash(key)
     return 0 if code == -(1 << 31) else abs(code) % partitions
 
 

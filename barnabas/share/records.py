@@ -5,6 +5,7 @@ Knows nothing of logs and batches. A snapshot has the whole state, an update the
 """
 
 import base64
+import functools
 from collections.abc import Sequence
 
 from barnabas.share.messages import SharePartitionKey, StateBatch
@@ -16,6 +17,9 @@ from barnabas.wire.messages.share_records import (
     ShareUpdateValue,
 )
 
+CACHED_IDS = 4096
+"""How many topic ids are cached as text: each write of a state needs that of its topic twice."""
+
 Pair = tuple[ShareKey, ShareSnapshotValue | ShareUpdateValue | None]
 """A decoded record. A snapshot key without a value is a tombstone."""
 
@@ -26,8 +30,12 @@ def coordinator_key(key: SharePartitionKey) -> str:
     >>> coordinator_key(SharePartitionKey("g", bytes(15) + b"a", 3))
     'g:AAAAAAAAAAAAAAAAAAAAYQ:3'
     """
-    topic_id = base64.urlsafe_b64encode(key.topic_id).decode().rstrip("=")
-    return f"{key.group_id}:{topic_id}:{key.partition}"
+    return f"{key.group_id}:{_text_of(key.topic_id)}:{key.partition}"
+
+
+@functools.lru_cache(maxsize=CACHED_IDS)
+def _text_of(topic_id: bytes) -> str:
+    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
 def snapshot(
