@@ -21,7 +21,7 @@ from barnabas.broker.fetch_sessions import (
     SessionPartition,
 )
 from barnabas.cluster.replication.delayed_fetch import DelayedFetch
-from barnabas.cluster.replication.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
+from barnabas.cluster.replication.partition import READ_COMMITTED, READ_LOG_END, READ_UNCOMMITTED, Partition
 from barnabas.errors import (
     FencedLeaderEpoch,
     InconsistentTopicId,
@@ -60,6 +60,9 @@ STORAGE_ERROR_SINCE = 6
 BY_ID = 13
 """The first version that names topics by their ids (KIP-516)."""
 
+ANY_REPLICA = 11
+"""The first version in which a consumer may read from a follower (KIP-392)."""
+
 REPLICA_STATE = 15
 """The first version with the replica's epoch beside its id (KIP-903)."""
 
@@ -87,7 +90,7 @@ def fetch(
     if not -SESSIONS_A_SHARD < request.session_id < SESSIONS_A_SHARD * SHARDS:
         raise UnknownServerError(f"no session can have the id {request.session_id}")
     if context.meter is not None:
-        context.meter.is_exempt = is_follower(request, context.api_version)
+        context.meter.is_exempt = follower_of(request, context.api_version)[0] >= 0
     try:
         reading = Reading(request, context)
     except KafkaError as error:
@@ -102,10 +105,11 @@ def fetch(
     return Waiting(reading, reading.min_bytes - size, request.max_wait_ms, Later()).later
 
 
-def is_follower(request: FetchRequest, version: int) -> bool:
-    """Returns whether a broker copies a log, whose requests are not subject to the quotas of clients."""
-    replica: int = request.replica_id if version < REPLICA_STATE else request.replica_state.replica_id
-    return replica >= 0
+def follower_of(request: FetchRequest, version: int) -> tuple[int, int]:
+    """Returns id and broker epoch of the broker that copies a log, which no quota of clients counts for; -1: none."""
+    if version < REPLICA_STATE:
+        return request.replica_id, -1
+    return request.replica_state.replica_id, request.replica_state.replica_epoch
 
 
 def message_sets(version: int, partitions: int) -> "MessageSets":
@@ -139,9 +143,9 @@ class Reading:
     """A fetch request in progress: its partitions, limits and session."""
 
     __slots__ = (
-        "_cached_only", "_context", "_has_waited", "_is_follower", "_message_sets", "_version", "broker",
-        "is_incremental", "isolation_level", "max_bytes", "min_bytes", "not_cached", "readable", "refused", "session",
-        "wanted",
+        "_cached_only", "_context", "_follower_epoch", "_follower_id", "_has_waited", "_is_follower", "_message_sets",
+        "_version", "broker", "is_incremental", "isolation_level", "max_bytes", "min_bytes", "not_cached", "readable",
+        "refused", "session", "wanted",
     )  # fmt: skip
 
     def __init__(self, request: FetchRequest, context: Context) -> None:
@@ -151,11 +155,13 @@ class Reading:
         self._has_waited = False
         self._cached_only = True
         self.not_cached: list[NotCached] = []
-        self._is_follower = is_follower(request, self._version)
-        self.isolation_level = request.isolation_level
-        self.max_bytes = min(request.max_bytes, self.broker.config["fetch.max.bytes"])
-        if not self._is_follower:
-            self.max_bytes = most_bytes(context, self.max_bytes)
+        self._follower_id, self._follower_epoch = follower_of(request, self._version)
+        self._is_follower = self._follower_id >= 0
+        if self._is_follower:
+            self.isolation_level, self.max_bytes = READ_LOG_END, request.max_bytes
+        else:
+            self.isolation_level = request.isolation_level
+            self.max_bytes = most_bytes(context, min(request.max_bytes, self.broker.config["fetch.max.bytes"]))
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.session: FetchSession | None = None
         self.is_incremental = False
@@ -261,7 +267,8 @@ class Reading:
                     self._check_leader(partition, epoch)
                 if message_sets is not None:
                     message_sets.check(log)
-                up_to = log.last_stable_offset if isolation_level else log.high_watermark
+                high_watermark, stable = log.high_watermark, log.last_stable_offset
+                up_to = partition.readable_up_to(isolation_level) if isolation_level else high_watermark
                 if requested.last_fetched_epoch >= 0 and (diverging := diverged(partition, requested)):
                     answers.append((key, want, diverging))
                     is_complete = True
@@ -277,7 +284,9 @@ class Reading:
                     )
                 else:
                     records = message_sets.read(partition, offset, limit, up_to=up_to, minimum_one=minimum_one)
-                aborted = aborted_in(log, offset, records) if isolation_level else None
+                aborted = aborted_in(log, offset, records) if isolation_level == READ_COMMITTED else None
+                if is_follower:
+                    self._take_in(partition, requested, up_to)
             except NotCached as part:
                 self.not_cached.append(part)
                 left = max(left - part.size, 0)
@@ -296,14 +305,14 @@ class Reading:
                 minimum_one = False
             elif (
                 is_incremental
-                and want.high_watermark == log.high_watermark
+                and want.high_watermark == high_watermark
                 and want.log_start_offset == log.log_start_offset
             ):
                 continue
             data = PartitionData(
                 partition_index=requested.partition,
-                high_watermark=log.high_watermark,
-                last_stable_offset=log.last_stable_offset,
+                high_watermark=high_watermark,
+                last_stable_offset=stable,
                 log_start_offset=log.log_start_offset,
                 aborted_transactions=aborted,
                 records=records,
@@ -319,9 +328,26 @@ class Reading:
         return sorted(missing + self.refused, key=lambda answer: places[answer[0]])
 
     def _check_leader(self, partition: Partition, epoch: int) -> None:
-        partition.check_leader(max(epoch, -1))  # any negative epoch means none
+        epoch = max(epoch, -1)  # any negative epoch means none
         if self._is_follower:
-            raise NotLeaderOrFollower("the sender has no replica of this partition")
+            partition.check_leader(epoch)
+            partition.replica(self._follower_id, has_epoch=epoch >= 0)
+        elif self._version < ANY_REPLICA:
+            partition.check_leader(epoch)
+        else:
+            partition.check_epoch(epoch)
+
+    def _take_in(self, partition: Partition, requested: RequestedPartition, log_end_offset: int) -> None:
+        """Has the leader know where its follower is, since it fetches from there (``Partition.fetchRecords``)."""
+        followers = partition.followers
+        assert followers is not None
+        followers.fetched(
+            followers.replica(self._follower_id, has_epoch=True),
+            requested.fetch_offset,
+            requested.log_start_offset,
+            log_end_offset,
+            self._follower_epoch,
+        )
 
     def _find(self, want: SessionPartition) -> Partition:
         """Returns a partition that is not hosted under its key: its topic may have been created or deleted since."""

@@ -27,6 +27,7 @@ class RequestedPartition(Protocol):
     current_leader_epoch: int
     fetch_offset: int
     last_fetched_epoch: int
+    log_start_offset: int
     partition_max_bytes: int
 
 

@@ -5,7 +5,7 @@ Knows nothing of clients: it creates logs and :class:`Partition` objects from th
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.broker.lifecycle import State
 from barnabas.cluster.image.image import (
@@ -27,7 +27,12 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.records.validation import ProducePolicy
 
 if TYPE_CHECKING:
+    from barnabas.broker.isr_changes import IsrChanges, LeadingNode
     from barnabas.broker.replica_fetchers import FollowingNode, ReplicaFetchers
+
+    class HostingNode(FollowingNode, LeadingNode, Protocol):
+        """The broker that hosts: it leads some partitions, and follows in others."""
+
 
 logger = logging.getLogger(__name__)
 
@@ -35,13 +40,14 @@ logger = logging.getLogger(__name__)
 class Hosting:
     """The hosted partitions. The hot path reads :attr:`partitions` and :attr:`partitions_by_id`."""
 
-    def __init__(self, node: "FollowingNode", log_manager: LogManager) -> None:
+    def __init__(self, node: "HostingNode", log_manager: LogManager) -> None:
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.partitions_by_id: dict[tuple[bytes, int], Partition] = {}
         self._node = node
         self._node_id = node.node_id
         self._log_manager = log_manager
         self._fetchers: ReplicaFetchers | None = None  #: None where no other node leads
+        self._isr_changes: IsrChanges | None = None  #: None where no partition has followers
 
     # ------------------------------------------------------------ the whole image
 
@@ -141,7 +147,7 @@ class Hosting:
                 except KafkaStorageError as error:
                     logger.error("Cannot host %s-%d: %s", topic.name, index, error)
                     continue
-                partition = Partition(topic.name, topic.id, index, self._node_id, log, policy)
+                partition = Partition(topic.name, topic.id, index, self._node_id, log, policy, self._replication)
                 self.partitions[topic.name, index] = self.partitions_by_id[topic.id, index] = partition
             if of_image.leader == self._node_id:
                 self._stop_fetching(partition)
@@ -157,6 +163,13 @@ class Hosting:
         """
         online = [each.directory_id for each in self._log_manager.online_directories]
         return of_image.partition_epoch == 0 or self._directory_of(of_image) in (UNASSIGNED_DIRECTORY, *online)
+
+    def _replication(self) -> "IsrChanges":
+        if self._isr_changes is None:
+            from barnabas.broker.isr_changes import IsrChanges
+
+            self._isr_changes = IsrChanges(self._node)
+        return self._isr_changes
 
     def _fetch(self, partition: Partition, of_image: PartitionImage) -> None:
         """Fetches a partition from its leader, if it has one.
@@ -187,9 +200,11 @@ class Hosting:
                 self._stop_fetching(partition)
 
     def close(self) -> None:
-        """Stops fetching."""
+        """Stops fetching, and looking at followers."""
         if self._fetchers is not None:
             self._fetchers.close()
+        if self._isr_changes is not None:
+            self._isr_changes.close()
 
     def _configure(self, topic: TopicImage, image: MetadataImage, config: BrokerConfig) -> None:
         topic_config = self.topic_config(topic.name, image, config)

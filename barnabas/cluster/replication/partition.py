@@ -7,7 +7,7 @@ batch is safe, and up to which offset a reader may read.
 import contextlib
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.cluster.image.image import PartitionImage
 from barnabas.errors import (
@@ -15,6 +15,7 @@ from barnabas.errors import (
     KafkaError,
     KafkaStorageError,
     NotEnoughReplicas,
+    NotEnoughReplicasAfterAppend,
     NotLeaderOrFollower,
     OffsetOutOfRange,
     UnknownLeaderEpoch,
@@ -24,8 +25,13 @@ from barnabas.log.partition_log import Appended, PartitionLog
 from barnabas.records.batch import RecordBatch
 from barnabas.records.validation import ProducePolicy
 
+if TYPE_CHECKING:
+    from barnabas.cluster.replication.followers import Followers, Replica, Replication
+
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
+READ_LOG_END: Final = 2
+"""What a follower reads, beside the isolation levels of consumers (``FetchIsolation.LOG_END``)."""
 
 ACKS_ALL: Final = -1
 """The ``acks`` that wait for all in-sync replicas."""
@@ -50,10 +56,12 @@ class Partition:
     """A partition that this node hosts."""
 
     __slots__ = (
-        "_has_followers",
+        "_end_watchers",
+        "_replication",
         "_stable_watchers",
         "_unsafe",
         "_watchers",
+        "followers",
         "image",
         "index",
         "leader_epoch",
@@ -66,8 +74,17 @@ class Partition:
     )
 
     def __init__(
-        self, topic: str, topic_id: bytes, index: int, node_id: int, log: PartitionLog, produce_policy: ProducePolicy
+        self,
+        topic: str,
+        topic_id: bytes,
+        index: int,
+        node_id: int,
+        log: PartitionLog,
+        produce_policy: ProducePolicy,
+        replication: "Callable[[], Replication] | None" = None,
     ) -> None:
+        """Hosts a partition. It needs ``replication`` to lead others."""
+        self._replication = replication
         self.topic = topic
         self.topic_id = topic_id
         self.index = index
@@ -76,7 +93,8 @@ class Partition:
         self.image: PartitionImage
         self.leads = False  #: whether this node is the leader
         self.leader_epoch = -1
-        self._has_followers = False  # in the ISR
+        self.followers: Followers | None = None  #: where this node leads, and there are other replicas
+        self._end_watchers: set[Watcher] = set()  # of the log end offset
         self._watchers: set[Watcher] = set()  # of the high watermark
         self._stable_watchers: set[Watcher] = set()  # of the last stable offset
         self._unsafe: dict[bool, deque[Unsafe]] = {}  # in the order of the log; under True with acks=all
@@ -89,6 +107,8 @@ class Partition:
         """Serves the partition from ``log``: its first one, or the copy in another log directory."""
         self.log = log
         log.on_change = self._log_changed
+        if self.leads and self.followers is not None:
+            self.followers.log = log
         if self.leads:
             log.assign_leader_epoch(self.leader_epoch)
 
@@ -101,16 +121,32 @@ class Partition:
         """
         self.image = image
         self.leads = True
-        self._has_followers = len(image.isr) > 1
         is_new_epoch = image.leader_epoch != self.leader_epoch
         if is_new_epoch:
             self.leader_epoch = image.leader_epoch
             with contextlib.suppress(KafkaStorageError):  # the log directory is offline, and was reported
                 self.log.assign_leader_epoch(image.leader_epoch)
-        self._advance_high_watermark()
-        self._complete_safe()
+        self._know_followers(image)
+        self._progressed()
         if is_new_epoch:
             self._changed()
+
+    def _know_followers(self, image: PartitionImage) -> None:
+        if len(image.replicas) == 1:
+            self._forget_followers()
+            return
+        if self.followers is None:
+            from barnabas.cluster.replication.followers import Followers
+
+            assert self._replication is not None
+            name = (self.topic, self.topic_id, self.index)
+            self.followers = Followers(self.node_id, name, self.log, self._replication(), self._progressed)
+        self.followers.lead(image)
+
+    def _forget_followers(self) -> None:
+        if self.followers is not None:
+            self.followers.close()
+            self.followers = None
 
     def become_follower(self, image: PartitionImage) -> None:
         """Stops leading the partition, if this node did: another node leads it, or none."""
@@ -118,6 +154,7 @@ class Partition:
         is_new_epoch = image.leader_epoch != self.leader_epoch
         self.image = image
         self.leads = False
+        self._forget_followers()
         self.leader_epoch = image.leader_epoch
         if led:
             self._fail_unsafe(NotLeaderOrFollower())
@@ -127,12 +164,22 @@ class Partition:
     def close(self, error: KafkaError) -> None:
         """Ends all waiting with the error: the partition, or its replica on this node, is deleted."""
         self.leads = False
+        self._forget_followers()
         self.log.on_change = None
         self._fail_unsafe(error)
         self._changed()
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
-        """Checks that this node leads the partition, in the epoch that the client knows (KIP-320).
+        """Checks that this node leads the partition, in the epoch that the client knows.
+
+        :raises KafkaError: it does not; or as :meth:`check_epoch`
+        """
+        self.check_epoch(current_leader_epoch)
+        if not self.leads:
+            raise NotLeaderOrFollower
+
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        """Checks that the client knows the leader epoch that this node knows (KIP-320), and that the log can be read.
 
         The epoch is -1 if the client does not send one.
         """
@@ -140,8 +187,6 @@ class Partition:
             raise KafkaStorageError
         if current_leader_epoch not in (-1, self.leader_epoch):
             raise FencedLeaderEpoch if current_leader_epoch < self.leader_epoch else UnknownLeaderEpoch
-        if not self.leads:
-            raise NotLeaderOrFollower
 
     # ------------------------------------------------------------ appending
 
@@ -165,28 +210,58 @@ class Partition:
         return appended
 
     def _check_in_sync(self) -> None:
-        image, log = self.image, self.log
-        wanted = min(log.config.min_insync_replicas, len(image.replicas))
-        if len(image.isr) < wanted and not log.is_offline:
-            raise NotEnoughReplicas(f"{len(image.isr)} replicas are in sync, min.insync.replicas wants {wanted}")
+        followers, log = self.followers, self.log
+        if followers is not None and len(followers.isr) < followers.min_isr and not log.is_offline:
+            raise NotEnoughReplicas(
+                f"{len(followers.isr)} replicas are in sync, min.insync.replicas wants {followers.min_isr}"
+            )
 
     def _advance_high_watermark(self, batch: RecordBatch | None = None) -> None:
-        """Moves the high watermark to the end that all in-sync replicas have, and tells its watchers.
+        """Moves the high watermark to the end that all in-sync replicas have, and tells the watchers.
 
-        Without followers in the ISR that is the log end offset. ``batch`` is what has just been appended.
+        Without followers that is the log end offset. ``batch`` is what has just been appended.
         """
-        if self._has_followers:
-            return
         log = self.log
+        if self.followers is None:
+            committed = log.log_end_offset
+        else:
+            committed = self.followers.committed_offset()
+            if batch is not None:
+                for watcher in list(self._end_watchers):
+                    watcher(batch.size_in_bytes)
         if not (self._watchers or self._stable_watchers):
-            log.maybe_set_high_watermark(log.log_end_offset)
+            log.maybe_set_high_watermark(committed)
             return
         high_watermark, stable = log.high_watermark, log.last_stable_offset
-        log.maybe_set_high_watermark(log.log_end_offset)
+        log.maybe_set_high_watermark(committed)
+        self._tell_of_progress(high_watermark, stable, batch)
+
+    def _tell_of_progress(self, high_watermark: int, stable: int, batch: RecordBatch | None) -> None:
+        """Tells the watchers of the watermarks that are not what they were."""
+        log = self.log
         if self._watchers and log.high_watermark > high_watermark:
             self._tell(self._watchers, high_watermark, log.high_watermark, batch)
         if self._stable_watchers and log.last_stable_offset > stable:
             self._tell(self._stable_watchers, stable, log.last_stable_offset, batch)
+
+    def _progressed(self) -> None:
+        """Takes in that followers have progressed, or that others are in sync."""
+        if self.leads and not self.log.is_offline:
+            self._advance_high_watermark()
+            self._complete_safe()
+
+    # ------------------------------------------------------------ replicas
+
+    def replica(self, broker_id: int, *, has_epoch: bool) -> "Replica":
+        """Returns the follower on that broker, which fetches from this node.
+
+        :raises KafkaError: as :meth:`Followers.replica`
+        """
+        if self.followers is None:
+            from barnabas.cluster.replication.followers import no_replica
+
+            raise no_replica(has_epoch=has_epoch)
+        return self.followers.replica(broker_id, has_epoch=has_epoch)
 
     # ------------------------------------------------------------ following
 
@@ -198,10 +273,7 @@ class Partition:
         log = self.log
         high_watermark, stable = log.high_watermark, log.last_stable_offset
         size = Follower(log).apply(fetched, now_ms, leader_epoch)
-        if self._watchers and log.high_watermark > high_watermark:
-            self._tell(self._watchers, high_watermark, log.high_watermark, None)
-        if self._stable_watchers and log.last_stable_offset > stable:
-            self._tell(self._stable_watchers, stable, log.last_stable_offset, None)
+        self._tell_of_progress(high_watermark, stable, None)
         return size
 
     # ------------------------------------------------------------ safety
@@ -234,13 +306,25 @@ class Partition:
         unsafe = self._unsafe.get(wants_all)
         if unsafe is None:
             if self.is_safe(offset, acks):
-                done(None)
+                done(self._too_few() if wants_all else None)
                 return
             unsafe = self._unsafe[wants_all] = deque()
         flush_offset = offset if offset - log.recovery_point >= log.config.flush_messages else 0
         unsafe.append(Unsafe(offset, flush_offset, done))
         if flush_offset:
             log.when_flushed(flush_offset, self._flushed)
+
+    def stop_waiting(self, done: Done) -> None:
+        """Calls ``done`` no more."""
+        for wants_all, unsafe in list(self._unsafe.items()):
+            for each in [each for each in unsafe if each.done == done]:
+                unsafe.remove(each)
+            if not unsafe:
+                del self._unsafe[wants_all]
+
+    def _too_few(self) -> KafkaError | None:
+        """Returns the error for records that all in-sync replicas have, where these are fewer than there must be."""
+        return None if self.followers is None or self.followers.are_enough else NotEnoughReplicasAfterAppend()
 
     def _flushed(self) -> None:
         if not self.log.is_offline:
@@ -261,7 +345,7 @@ class Partition:
                     if first.flush_offset > log.recovery_point or (wants_all and first.offset > log.high_watermark):
                         break
                     # The queue stays until its last call has returned: what that call appends comes after it.
-                    unsafe.popleft().done(None)
+                    unsafe.popleft().done(self._too_few() if wants_all else None)
             finally:
                 if not unsafe and self._unsafe.get(wants_all) is unsafe:
                     del self._unsafe[wants_all]
@@ -278,6 +362,8 @@ class Partition:
     def readable_up_to(self, isolation_level: int) -> int:
         """Returns the first offset that a client may not see."""
         log = self.log
+        if isolation_level == READ_LOG_END:
+            return log.log_end_offset
         return log.last_stable_offset if isolation_level == READ_COMMITTED else log.high_watermark
 
     def read(self, offset: int, max_bytes: int, *, up_to: int, minimum_one: bool, cached_only: bool = False) -> bytes:
@@ -304,12 +390,16 @@ class Partition:
 
         The call may come in the middle of an append: the watcher makes a note, and reads later.
         """
-        (self._stable_watchers if isolation_level == READ_COMMITTED else self._watchers).add(watcher)
+        if isolation_level == READ_LOG_END:
+            self._end_watchers.add(watcher)
+        else:
+            (self._stable_watchers if isolation_level == READ_COMMITTED else self._watchers).add(watcher)
 
     def unwatch(self, watcher: Watcher) -> None:
         """Calls ``watcher`` no more."""
         self._watchers.discard(watcher)
         self._stable_watchers.discard(watcher)
+        self._end_watchers.discard(watcher)
 
     def _tell(self, watchers: set[Watcher], before: int, after: int, batch: RecordBatch | None) -> None:
         """Tells the watchers of a watermark how many bytes it has passed."""
@@ -325,5 +415,5 @@ class Partition:
 
     def _changed(self) -> None:
         """Has all watchers look again."""
-        for watcher in [*self._watchers, *self._stable_watchers]:
+        for watcher in [*self._watchers, *self._stable_watchers, *self._end_watchers]:
             watcher(0)

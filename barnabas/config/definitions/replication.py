@@ -14,6 +14,7 @@ CONFIGS = (
         None,
         HIGH,
         "How long a follower may be behind before it is removed from the in-sync replicas.",
+        in_effect=True,
     ),
     ConfigDef(
         "replica.socket.timeout.ms",

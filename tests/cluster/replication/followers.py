@@ -10,6 +10,7 @@ from barnabas.log.recovery import create_log
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.validation import ProducePolicy
+from tests.cluster.replication.leading import Leading
 
 LEADER, FOLLOWER = 1, 2
 TOPIC_ID = bytes(range(16))
@@ -34,7 +35,7 @@ def new_partition(node_id: int, epoch: int = 0, index: int = 0, topic: str = "t"
     files.makedirs("/data")
     services = LogServices(LogDirectory(files, "/data"))
     log = create_log(services, f"/data/{topic}-{index}", topic, index, TOPIC_ID, TopicConfig(**config), now_ms=0)
-    partition = Partition(topic, TOPIC_ID, index, node_id, log, ProducePolicy())
+    partition = Partition(topic, TOPIC_ID, index, node_id, log, ProducePolicy(), Leading)
     become(partition, epoch)
     return partition
 

@@ -22,6 +22,7 @@ from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlRecordType, control_key
 from barnabas.records.validation import ProducePolicy
+from tests.cluster.replication.leading import Leading
 from tests.kinds import kind
 
 ALONE = PartitionImage((1,), (1,), (), (), leader=1, leader_epoch=3, partition_epoch=0, directories=(bytes(16),))
@@ -45,7 +46,8 @@ class World:
             recovery_point=0,
             now_ms=0,
         )
-        self.partition = Partition("t", bytes(16), 0, 1, self.log, ProducePolicy())
+        self.leading = Leading(self.clock)
+        self.partition = Partition("t", bytes(16), 0, 1, self.log, ProducePolicy(), lambda: self.leading)
         self.partition.become_leader(image)
         self.told = []
 

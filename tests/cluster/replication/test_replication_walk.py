@@ -28,6 +28,7 @@ from barnabas.testing.faults import FaultyFiles
 from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from tests.cluster.replication.followers import TOPIC_ID, image
+from tests.cluster.replication.leading import Leading
 
 SETTINGS = FetchSettings(max_wait_ms=0, min_bytes=1, max_bytes=10_000, partition_max_bytes=150, backoff_s=1.0)
 CONFIG = TopicConfig(segment_bytes=400, index_interval_bytes=50)
@@ -62,7 +63,7 @@ class Replica:
         self.serve(log)
 
     def serve(self, log):
-        self.partition = Partition("t", TOPIC_ID, 0, self.node_id, log, ProducePolicy())
+        self.partition = Partition("t", TOPIC_ID, 0, self.node_id, log, ProducePolicy(), Leading)
         self.fetcher = Fetcher(self.node_id, lambda: 1, lambda: SETTINGS, ReplicationThrottle(lambda: None))
         self.session_id = 0
         self.ends = {}  # of followers, as the leader knows them

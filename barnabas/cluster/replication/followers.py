@@ -1,0 +1,336 @@
+"""A leader's view of its followers: how far each has come, and which of them are in sync.
+
+Knows nothing of requests, nor of how a change of the ISR reaches the controller. Apache Kafka's ``Replica`` and the
+leader's half of its ``Partition`` (KIP-497 the states of the ISR, KIP-841 and KIP-903 who may be in it, KIP-966 the
+high watermark below ``min.insync.replicas``).
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from barnabas.clock import Clock
+from barnabas.cluster.image.image import BrokerImage, PartitionImage
+from barnabas.errors import (
+    FencedLeaderEpoch,
+    IneligibleReplica,
+    InvalidRequest,
+    InvalidUpdateVersion,
+    KafkaError,
+    NewLeaderElected,
+    NotLeaderOrFollower,
+    OperationNotAttempted,
+    UnknownLeaderEpoch,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from barnabas.log.partition_log import PartitionLog
+
+logger = logging.getLogger(__name__)
+
+UNKNOWN = -1
+LONG_AGO = float("-inf")
+
+NOT_APPLIED = (OperationNotAttempted, IneligibleReplica)
+"""After these the controller has certainly not changed the ISR, and the leader goes back to what is committed."""
+
+METADATA_FOLLOWS = (
+    UnknownTopicOrPartition, UnknownTopicId, FencedLeaderEpoch, InvalidUpdateVersion, InvalidRequest, NewLeaderElected,
+)  # fmt: skip
+"""After these the leader waits for newer metadata. Other errors are no answer, and the controller is asked again."""
+
+
+class IsrChange(NamedTuple):
+    """The ISR that a leader proposes."""
+
+    topic_id: bytes
+    partition: int
+    leader_epoch: int
+    partition_epoch: int  #: that the proposal is made upon
+    isr: Mapping[int, int]  #: the broker epochs by broker, -1 where the leader does not know it
+
+
+class CommittedIsr(NamedTuple):
+    """The ISR as the controller has it."""
+
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+
+
+class Replication(Protocol):
+    """What leaders need of their node."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def brokers(self) -> Mapping[int, BrokerImage]:
+        """The registered brokers."""
+
+    @property
+    def broker_epoch(self) -> int: ...
+
+    @property
+    def lag_time_max(self) -> float:
+        """``replica.lag.time.max.ms``, in seconds."""
+
+    def change_isr(self, change: IsrChange, done: Callable[[CommittedIsr | None, KafkaError | None], object]) -> None:
+        """Asks the controller for the change. ``done`` is called later, with its answer for this partition."""
+
+    def look_at(self, look: Callable[[], object]) -> None:
+        """Calls ``look`` every now and then, for followers that have stopped fetching."""
+
+    def look_no_more(self, look: Callable[[], object]) -> None: ...
+
+
+class Replica:
+    """A follower as its leader knows it from its fetches. Times are the clock's ``monotonic``."""
+
+    __slots__ = (
+        "broker_epoch", "broker_id", "caught_up_at", "fetched_at", "leader_end_offset", "log_end_offset",
+        "log_start_offset",
+    )  # fmt: skip
+
+    def __init__(self, broker_id: int) -> None:
+        self.broker_id = broker_id
+        self.broker_epoch: int | None = None  #: of its last fetch; -1 when that had none
+        self.log_start_offset = UNKNOWN
+        self.log_end_offset = UNKNOWN
+        self.leader_end_offset = UNKNOWN  #: the leader's at the last fetch
+        self.fetched_at = LONG_AGO
+        self.caught_up_at = LONG_AGO  #: when the follower last had everything that the leader had at some fetch
+
+    def new_epoch(self, now: float, leader_end_offset: int, *, is_new_leader: bool, is_in_sync: bool) -> None:
+        """Begins anew in a leader epoch: who is in sync has the time of the lag to fetch."""
+        if is_new_leader:
+            self.broker_epoch = None
+            self.log_start_offset = self.log_end_offset = self.leader_end_offset = UNKNOWN
+            self.fetched_at = LONG_AGO
+        else:
+            self.leader_end_offset = leader_end_offset
+            self.fetched_at = now if is_in_sync else LONG_AGO
+        self.caught_up_at = now if is_in_sync else LONG_AGO
+
+    def fetched(
+        self, offset: int, log_start_offset: int, leader_end_offset: int, broker_epoch: int, now: float
+    ) -> None:
+        """Takes in a fetch from ``offset``, before which the follower has everything."""
+        if offset >= leader_end_offset:
+            self.caught_up_at = max(self.caught_up_at, now)
+        elif offset >= self.leader_end_offset:
+            self.caught_up_at = max(self.caught_up_at, self.fetched_at)
+        self.log_end_offset, self.log_start_offset = offset, log_start_offset
+        self.leader_end_offset = max(self.leader_end_offset, leader_end_offset)
+        self.fetched_at = now
+        self.broker_epoch = broker_epoch
+
+    def is_caught_up(self, leader_end_offset: int, now: float, lag_time_max: float) -> bool:
+        """Returns whether the follower is at the leader's end, or was not longer ago than ``lag_time_max``."""
+        return self.log_end_offset == leader_end_offset or now - self.caught_up_at <= lag_time_max
+
+
+class Followers:
+    """The followers of a partition that this node leads.
+
+    :param progressed: called when the high watermark may advance
+    """
+
+    def __init__(
+        self,
+        node_id: int,
+        name: tuple[str, bytes, int],
+        log: PartitionLog,
+        replication: Replication,
+        progressed: Callable[[], object],
+    ) -> None:
+        self._node_id = node_id
+        self._topic, self._topic_id, self._index = name
+        self.log = log
+        self._replication = replication
+        self._progressed = progressed
+        self._replicas: dict[int, Replica] = {}
+        self.isr: tuple[int, ...] = ()  #: as committed by the controller
+        self._maximal_isr: tuple[int, ...] = ()  # and those whose coming has been proposed
+        self._change: IsrChange | None = None  # that is in flight
+        self.leader_epoch = -1
+        self.partition_epoch = -1
+        self.epoch_start_offset = UNKNOWN  #: the log end offset when the leader epoch began
+        replication.look_at(self.look)
+
+    def __repr__(self) -> str:
+        return f"Followers of {self._topic}-{self._index}"
+
+    # ------------------------------------------------------------ metadata
+
+    def lead(self, image: PartitionImage) -> None:
+        """Takes over replicas and ISR from the metadata, whatever has been proposed meanwhile."""
+        if image.partition_epoch < self.partition_epoch:
+            return  # the controller's answer has come before its records
+        followers = [broker_id for broker_id in image.replicas if broker_id != self._node_id]
+        self._replicas = {each: self._replicas.get(each) or Replica(each) for each in followers}
+        self._commit(image.isr, image.partition_epoch)
+        if image.leader_epoch == self.leader_epoch:
+            return
+        is_new_leader = self.leader_epoch < 0
+        self.leader_epoch = image.leader_epoch
+        self.epoch_start_offset = end = self.log.log_end_offset
+        now = self._replication.clock.monotonic()
+        for replica in self._replicas.values():
+            replica.new_epoch(now, end, is_new_leader=is_new_leader, is_in_sync=replica.broker_id in image.isr)
+
+    def _commit(self, isr: tuple[int, ...], partition_epoch: int) -> None:
+        self._change = None
+        self.isr = self._maximal_isr = isr
+        self.partition_epoch = partition_epoch
+
+    def close(self) -> None:
+        """Forgets the followers: this node leads no more. What is in flight is ignored."""
+        self._change = None
+        self._replication.look_no_more(self.look)
+
+    # ------------------------------------------------------------ fetches
+
+    def replica(self, broker_id: int, *, has_epoch: bool) -> Replica:
+        """Returns the follower on that broker.
+
+        :param has_epoch: whether its fetch has the current leader epoch
+        :raises UnknownLeaderEpoch: it is no replica, and may be one in metadata that this node does not have yet
+        :raises NotLeaderOrFollower: it is no replica, as far as an older follower can be told
+        """
+        replica = self._replicas.get(broker_id)
+        if replica is None:
+            raise no_replica(has_epoch=has_epoch)
+        return replica
+
+    def fetched(
+        self, replica: Replica, offset: int, log_start_offset: int, leader_end_offset: int, broker_epoch: int
+    ) -> None:
+        """Takes in where a follower is, which may bring it into the ISR and advance the high watermark.
+
+        :param leader_end_offset: the log end offset before the read
+        :param broker_epoch: of the follower; -1 if it sends none
+        :raises NotLeaderOrFollower: the broker has started again since (KIP-903)
+        """
+        alive = self._alive(replica.broker_id)
+        if broker_epoch != -1 and alive is not None and alive.epoch > broker_epoch:
+            raise NotLeaderOrFollower(f"broker {replica.broker_id} has epoch {alive.epoch}, not {broker_epoch}")
+        has_progressed = replica.log_end_offset != offset or replica.log_start_offset != log_start_offset
+        replica.fetched(offset, log_start_offset, leader_end_offset, broker_epoch, self._replication.clock.monotonic())
+        if replica.broker_id not in self._maximal_isr and self._change is None and self._may_come(replica):
+            isr = (*self.isr, replica.broker_id)
+            logger.info("%s-%d: proposing the ISR %s, with %d", self._topic, self._index, isr, replica.broker_id)
+            self._maximal_isr = isr
+            self._propose(isr)
+        if has_progressed:
+            self._progressed()
+
+    def in_sync(self) -> Iterable[Replica]:
+        """Returns the followers in the ISR."""
+        return (replica for replica in self._replicas.values() if replica.broker_id in self.isr)
+
+    @property
+    def low_watermark(self) -> int:
+        """The smallest log start offset of the leader and its followers on unfenced brokers (KIP-107)."""
+        followers = (each.log_start_offset for each in self._replicas.values() if self._alive(each.broker_id))
+        return min((self.log.log_start_offset, *followers))
+
+    # ------------------------------------------------------------ in sync
+
+    @property
+    def has_high_watermark(self) -> bool:
+        """Whether the high watermark has reached the start of the leader epoch (KIP-207)."""
+        return self.log.high_watermark >= self.epoch_start_offset
+
+    @property
+    def min_isr(self) -> int:
+        """How many replicas have to be in sync: ``min.insync.replicas``, or all there are."""
+        return min(self.log.config.min_insync_replicas, len(self._replicas) + 1)
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether what all in-sync replicas have is on enough of them (``checkEnoughReplicasReachOffset``)."""
+        return len(self._maximal_isr) >= self.min_isr
+
+    def committed_offset(self) -> int:
+        """Returns the offset before which everything is committed; -1 while too few replicas are in sync (KIP-966).
+
+        That is what the maximal ISR has, and what those have who are caught up and may enter it at any moment.
+        """
+        if len(self.isr) < self.min_isr:
+            return UNKNOWN
+        end = offset = self.log.log_end_offset
+        now, lag_time_max = self._replication.clock.monotonic(), self._replication.lag_time_max
+        for replica in self._replicas.values():
+            if replica.log_end_offset < offset and (
+                replica.broker_id in self._maximal_isr
+                or (replica.is_caught_up(end, now, lag_time_max) and self._is_eligible(replica))
+            ):
+                offset = replica.log_end_offset
+        return offset
+
+    def _alive(self, broker_id: int) -> BrokerImage | None:
+        broker = self._replication.brokers.get(broker_id)
+        return None if broker is None or broker.fenced else broker
+
+    def _is_eligible(self, replica: Replica) -> bool:
+        broker = self._alive(replica.broker_id)
+        return broker is not None and not broker.in_controlled_shutdown and replica.broker_epoch in (-1, broker.epoch)
+
+    def _may_come(self, replica: Replica) -> bool:
+        """Returns whether a follower has all that is committed, and all of the earlier leader epochs."""
+        needed = max(self.log.high_watermark, self.epoch_start_offset)
+        return replica.log_end_offset >= needed and self._is_eligible(replica)
+
+    def look(self) -> None:
+        """Proposes an ISR without those who have lagged behind for too long."""
+        if self._change is None:
+            end, now = self.log.log_end_offset, self._replication.clock.monotonic()
+            lag_time_max = self._replication.lag_time_max
+            lagging = {
+                replica.broker_id for replica in self.in_sync() if not replica.is_caught_up(end, now, lag_time_max)
+            }
+            lagging |= {each for each in self.isr if each != self._node_id and each not in self._replicas}
+            if lagging:
+                isr = tuple(broker_id for broker_id in self.isr if broker_id not in lagging)
+                logger.info("%s-%d: proposing the ISR %s, without %s", self._topic, self._index, isr, sorted(lagging))
+                self._propose(isr)
+        self._progressed()
+
+    # ------------------------------------------------------------ changes
+
+    def _propose(self, isr: tuple[int, ...]) -> None:
+        epochs = {broker_id: self._epoch_of(broker_id) for broker_id in isr}
+        change = IsrChange(self._topic_id, self._index, self.leader_epoch, self.partition_epoch, epochs)
+        self._send(change)
+
+    def _epoch_of(self, broker_id: int) -> int:
+        if broker_id == self._node_id:
+            return self._replication.broker_epoch
+        replica = self._replicas.get(broker_id)
+        return -1 if replica is None or replica.broker_epoch is None else replica.broker_epoch
+
+    def _send(self, change: IsrChange) -> None:
+        self._change = change
+        self._replication.change_isr(change, partial(self._answered, change))
+
+    def _answered(self, change: IsrChange, committed: CommittedIsr | None, error: KafkaError | None) -> None:
+        """Takes in the controller's answer (``Partition.submitAlterPartition``)."""
+        if change is not self._change:
+            return  # there is newer metadata, or another leader
+        if committed is None:
+            logger.info("%s-%d: the ISR stays %s: %r", self._topic, self._index, self.isr, error)
+            if isinstance(error, NOT_APPLIED):
+                self._commit(self.isr, self.partition_epoch)
+                self._progressed()
+            elif not isinstance(error, METADATA_FOLLOWS):
+                self._send(change)
+        elif committed.leader_epoch == self.leader_epoch and committed.partition_epoch >= self.partition_epoch:
+            self._commit(committed.isr, committed.partition_epoch)
+            self._progressed()
+
+
+def no_replica(*, has_epoch: bool) -> KafkaError:
+    """Returns the error for a broker without a replica (``Partition.followerReplicaOrThrow``)."""
+    return UnknownLeaderEpoch() if has_epoch else NotLeaderOrFollower("the sender has no replica of this partition")

@@ -1,0 +1,136 @@
+"""Fetch by a follower: who may, up to where, and what the leader learns from it."""
+
+import pytest
+
+from barnabas.api_handlers.answering import Later
+from barnabas.broker.isr_changes import IsrChanges
+from barnabas.cluster.image.image import BrokerImage
+from barnabas.errors import (
+    FencedLeaderEpoch,
+    NotLeaderOrFollower,
+    OffsetOutOfRange,
+    UnknownLeaderEpoch,
+    UnknownTopicId,
+)
+from barnabas.wire.messages.fetch import FetchRequest
+from tests.api_handlers.test_fetch import answered, asked, offsets_in, only, send
+
+FOLLOWER, FOLLOWER_EPOCH = 8, 70
+
+
+@pytest.fixture
+def log(node):
+    """A topic of one partition with a follower in the ISR, and five batches of one record."""
+    partition = node.create_topic("t", 1)
+    image = partition.image
+    me = partition.node_id
+    image = image._replace(replicas=(me, FOLLOWER, 9), isr=(me, FOLLOWER), directories=(bytes(16),) * 3)
+    partition.become_leader(image._replace(leader_epoch=1, partition_epoch=1))
+    for _ in range(5):
+        node.append(partition, node.clock.time_ms())
+    return partition
+
+
+@pytest.fixture(autouse=True)
+def alive(monkeypatch):
+    brokers = {each: BrokerImage(each, FOLLOWER_EPOCH, bytes(16), {}, fenced=False) for each in (FOLLOWER, 9)}
+    monkeypatch.setattr(IsrChanges, "brokers", property(lambda self: brokers))
+    return brokers
+
+
+def fetched(node, log, offset, *, epoch=1, last_epoch=-1, replica=FOLLOWER, broker_epoch=FOLLOWER_EPOCH, **options):
+    request = asked([offset], **options)
+    topic = request.topics[0]
+    topic.topic_id = options.get("topic_id", log.topic_id)
+    topic.partitions[0].current_leader_epoch = epoch
+    topic.partitions[0].last_fetched_epoch = last_epoch
+    topic.partitions[0].log_start_offset = 0
+    request.replica_state = FetchRequest.ReplicaState(replica_id=replica, replica_epoch=broker_epoch)
+    return send(node, request, 17)
+
+
+def read(response):
+    partition = only(answered(response, 17))
+    return partition.error_code, offsets_in(partition), partition.high_watermark
+
+
+def test_a_follower_reads_up_to_the_log_end(node, log):
+    assert log.log.high_watermark == 0
+    assert read(fetched(node, log, 0)) == (0, [0, 1, 2, 3, 4], 0)
+    assert only(answered(send(node, asked([0])))).records == b""
+
+
+def test_the_leader_learns_where_its_follower_is(node, log):
+    # The answer has the high watermark of before the fetch, as Apache Kafka's.
+    assert read(fetched(node, log, 3)) == (0, [3, 4], 0)
+    assert log.log.high_watermark == 3
+    assert read(fetched(node, log, 5)) == (0, [], 3)
+    assert log.log.high_watermark == 5
+    assert offsets_in(only(answered(send(node, asked([0]))))) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"epoch": 0}, FencedLeaderEpoch),
+        ({"epoch": 2}, UnknownLeaderEpoch),
+        ({"replica": 77}, UnknownLeaderEpoch),
+        ({"replica": 77, "epoch": -1}, NotLeaderOrFollower),
+        ({"broker_epoch": FOLLOWER_EPOCH - 1}, NotLeaderOrFollower),
+        ({"offset": 6}, OffsetOutOfRange),
+    ],
+    ids=str,
+)
+def test_a_fetch_that_is_refused_says_nothing_of_its_sender(node, log, wrong, error):
+    assert read(fetched(node, log, **{"offset": 5} | wrong)) == (error.code, [], -1)
+    assert log.log.high_watermark == 0
+
+
+def test_an_unknown_topic(node, log):
+    request = asked([0])
+    request.topics[0].topic_id = bytes([9] * 16)
+    request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER, replica_epoch=FOLLOWER_EPOCH)
+    assert read(send(node, request, 17)) == (UnknownTopicId.code, [], -1)
+
+
+def test_where_logs_diverge_the_leader_learns_nothing(node, log):
+    diverging = only(answered(fetched(node, log, 5, last_epoch=0), 17)).diverging_epoch
+    assert (diverging.epoch, diverging.end_offset) == (0, 0)
+    assert log.log.high_watermark == 0
+
+
+def test_an_append_ends_the_wait_of_a_follower(node, log):
+    fetched(node, log, 5)
+    waiting = fetched(node, log, 5, max_wait_ms=500)
+    assert isinstance(waiting, Later)
+    node.append(log, node.clock.time_ms())
+    node.clock.advance(0)
+    assert read(waiting.response) == (0, [5], 5)
+    assert log.log.high_watermark == 5
+
+
+def test_a_consumer_waits_for_the_high_watermark(node, log):
+    fetched(node, log, 5)
+    waiting = send(node, asked([5], max_wait_ms=500))
+    node.append(log, node.clock.time_ms())
+    node.clock.advance(0.1)
+    assert waiting.response is None
+    fetched(node, log, 6)
+    node.clock.advance(0)
+    assert offsets_in(only(answered(waiting.response))) == [5]
+
+
+def test_another_epoch_ends_all_waits(node, log):
+    fetched(node, log, 5)
+    waiting = [fetched(node, log, 5, max_wait_ms=500), send(node, asked([5], max_wait_ms=500))]
+    log.become_follower(log.image._replace(leader=FOLLOWER, leader_epoch=2))
+    node.clock.advance(0)
+    assert read(waiting[0].response)[0] == FencedLeaderEpoch.code
+    assert only(answered(waiting[1].response)).error_code == 0  # it may read from a follower (KIP-392)
+
+
+def test_consumers_read_from_followers_since_version_11(node, log):
+    fetched(node, log, 3)
+    log.become_follower(log.image._replace(leader=FOLLOWER, leader_epoch=2))
+    assert offsets_in(only(answered(send(node, asked([0]), 11)))) == [0, 1, 2]
+    assert only(answered(send(node, asked([0]), 10), 10)).error_code == NotLeaderOrFollower.code
