@@ -274,8 +274,8 @@ class Reading:
                     is_complete = True
                     continue
                 limit = requested.partition_max_bytes if requested.partition_max_bytes < left else left
-                if limit < 0 and log.log_start_offset <= offset < up_to:
-                    raise UnknownServerError(f"{limit} bytes cannot be read")
+                if limit < 0:
+                    check_limit(limit, log, offset, up_to)
                 if offset == up_to:
                     records = b""
                 elif message_sets is None:
@@ -289,20 +289,18 @@ class Reading:
                     self._take_in(partition, requested, up_to)
             except NotCached as part:
                 self.not_cached.append(part)
-                left = max(left - part.size, 0)
-                minimum_one = False
+                left, minimum_one = max(left - part.size, 0), False
                 continue
             except KafkaError as error:
                 want.high_watermark = -1
-                comes_last = isinstance(error, MISSING) and not self._has_waited
-                (missing if comes_last else answers).append((key, want, self._failed(want, error)))
+                among = missing if isinstance(error, MISSING) and not self._has_waited else answers
+                among.append((key, want, self._failed(want, error)))
                 is_complete = True
                 left = max(left, 0)
                 continue
             if records:
                 size += len(records)
-                left = max(left - len(records), 0)
-                minimum_one = False
+                left, minimum_one = max(left - len(records), 0), False
             elif (
                 is_incremental
                 and want.high_watermark == high_watermark
@@ -434,6 +432,15 @@ class Reading:
         """Counts no time while the request waits."""
         if self._context.meter is not None:
             self._context.meter.stop()
+
+
+def check_limit(limit: int, log: PartitionLog, offset: int, up_to: int) -> None:
+    """Checks that nothing has to be read with a negative limit.
+
+    :raises UnknownServerError: it has
+    """
+    if log.log_start_offset <= offset < up_to:
+        raise UnknownServerError(f"{limit} bytes cannot be read")
 
 
 def aborted_in(log: PartitionLog, offset: int, records: bytes) -> list[PartitionData.AbortedTransaction]:
