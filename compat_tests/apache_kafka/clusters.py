@@ -20,6 +20,7 @@ from .apache import ApacheController, ApacheKafka, free_port
 
 CLUSTER_ID = base64.urlsafe_b64encode(b"a whole cluster.").decode().rstrip("=")
 CONTROLLER_ID, BROKER_ID = 1, 2
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 START_S = 40.0
 
 
@@ -38,6 +39,18 @@ def broker_properties(controller_port: int, port: int, data: Path) -> dict[str, 
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
+    }
+
+
+def with_users(port: int, secured: int) -> dict[str, str]:
+    """What a broker needs for a listener where alice and bob log in; their passwords are their names."""
+    listeners = f"PLAINTEXT://127.0.0.1:{port},USERS://127.0.0.1:{secured}"
+    return {
+        "listeners": listeners,
+        "advertised.listeners": listeners,
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,USERS:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.users.plain.sasl.jaas.config": f'{PLAIN} required user_alice="alice" user_bob="bob";',
     }
 
 
@@ -69,8 +82,9 @@ class Ours:
 class ApacheBroker(ApacheKafka):
     """A process of Apache Kafka that is only a broker."""
 
-    def __init__(self, home: Path, controller_port: int, properties: Mapping[str, str]) -> None:
+    def __init__(self, home: Path, controller_port: int, properties: Mapping[str, str], port: int) -> None:
         super().__init__(home)
+        self.port = port
         self.properties = {**broker_properties(controller_port, self.port, (home / "data").resolve()), **properties}
         self.cluster_id = CLUSTER_ID
 
@@ -97,12 +111,13 @@ def controller(kind: str, home: Path, properties: Mapping[str, str]) -> Iterator
 
 
 @contextlib.contextmanager
-def broker(kind: str, home: Path, controller_port: int, properties: Mapping[str, str]) -> Iterator[int]:
-    """A node that is only a broker; yields the port of its clients."""
+def broker(kind: str, home: Path, controller_port: int, properties: Mapping[str, str]) -> Iterator[tuple[int, int]]:
+    """A node that is only a broker; yields the ports of its listeners: one without authentication, one with SASL."""
+    port, secured = free_port(), free_port()
+    properties = {**with_users(port, secured), **properties}
     if kind == "apache":
-        with ApacheBroker(home, controller_port, properties) as apache:
-            yield apache.port
+        with ApacheBroker(home, controller_port, properties, port):
+            yield port, secured
         return
-    port = free_port()
     with Ours(home, {**broker_properties(controller_port, port, home / "data"), **properties}, BROKER_ID):
-        yield port
+        yield port, secured

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from barnabas.api_handlers.registry import FORWARDABLE
+from barnabas.errors import ClusterAuthorizationFailed
 from barnabas.wire.message import Request
 from barnabas.wire.messages import declared
 from barnabas.wire.schema import MISSING, Struct
@@ -22,6 +23,7 @@ from .clusters import broker, controller
 PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
+    "delegation.token.secret.key": "a secret of the cluster",
     "num.partitions": "2",
 }
 MESSAGES = declared()
@@ -30,6 +32,7 @@ WITHIN_S = 20.0
 LEFT_OUT = {
     "topic_id", "throttle_time_ms", "port", "leader_epoch", "high_watermark", "log_end_offset", "replica_directory_id",
     "last_fetch_timestamp", "last_caught_up_timestamp", "cluster_id", "controller_id", "configs",
+    "token_id", "hmac", "issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms",
 }  # fmt: skip
 
 
@@ -64,6 +67,8 @@ def told(response: Struct | None) -> Any:
         if field.is_array and isinstance(field.kind, type) and value is not None:
             value = sorted((told(each) for each in value), key=repr)
         said[field.name] = told(value) if isinstance(value, Struct) else value
+    if (said.get("error_message") or "").startswith("Request Request("):
+        said["error_message"] = str(ClusterAuthorizationFailed())  # the text has the memory of the request
     return said
 
 
@@ -155,6 +160,40 @@ REQUESTS: list[tuple[str, int, dict[str, Any]]] = [
 DEFAULT_TIMEOUT = {"timeout_ms": 10_000}
 
 
+#: What alice asks, who may create topics that begin with "a".
+OF_ALICE: list[tuple[str, int, dict[str, Any]]] = [
+    ("CreateTopics", 7, {"topics": [topic("alice"), topic("bob")]}),
+    ("DeleteTopics", 6, {"topics": [{"name": "alice"}, {"name": "bob"}, {"name": "t"}]}),
+    ("CreatePartitions", 3, {"topics": [{"name": "alice", "count": 4}]}),
+    (INCREMENTAL, 1, {"resources": [
+        resource(TOPIC, "alice", ("retention.ms", "86400000")), resource(BROKER, "2", ("log.retention.ms", "86400001")),
+        resource(LOGGER, "2", ("kafka", "DEBUG")), resource(BROKER, "9", ("log.retention.ms", "1")),
+    ]}),
+    (ALL, 2, {"resources": [resource(TOPIC, "alice", operation=None)]}),
+    ("CreateAcls", 3, {"creations": [{**ACL, "resource_name": "t", "resource_pattern_type": 3}]}),
+    ("AlterClientQuotas", 1, {"entries": [
+        {"entity": [{"entity_type": "user", "entity_name": "a"}], "ops": [{"key": "producer_byte_rate", "value": 1e6}]},
+    ]}),
+    ("AlterUserScramCredentials", 0, {"deletions": [{"name": "c", "mechanism": 2}]}),
+    ("ElectLeaders", 2, {"topic_partitions": [{"topic": "alice", "partitions": [0]}]}),
+    ("AlterPartitionReassignments", 1, {"topics": [
+        {"name": "alice", "partitions": [{"partition_index": 0, "replicas": [2]}]},
+    ]}),
+    ("ListPartitionReassignments", 0, {"topics": None}),
+    ("UpdateFeatures", 2, {"feature_updates": [{"feature": "nonsense", "max_version_level": 1}]}),
+    ("DescribeQuorum", 2, {"topics": METADATA_LOG}),
+    ("UnregisterBroker", 0, {"broker_id": 77}),
+    ("CreateDelegationToken", 3, {"max_lifetime_ms": -1, "owner_principal_type": None, "owner_principal_name": None}),
+    ("CreateDelegationToken", 3, {
+        "owner_principal_type": "User", "owner_principal_name": "bob", "max_lifetime_ms": -1,
+    }),
+    ("CreateDelegationToken", 2, {
+        "renewers": [{"principal_type": "Group", "principal_name": "g"}], "max_lifetime_ms": -1,
+    }),
+    ("RenewDelegationToken", 2, {"hmac": b"h", "renew_period_ms": 1}),
+    ("ExpireDelegationToken", 2, {"hmac": b"h", "expiry_time_period_ms": 1}),
+]  # fmt: skip
+MAY_CREATE = {**ACL, "operation": 5, "principal": "User:alice", "host": "127.0.0.1", "resource_name": "a"}
 OF_SEVERAL_VOTERS = {52, 53, 54, 80, 81, 82}
 """What a controller does not answer that is the whole quorum."""
 
@@ -182,6 +221,19 @@ def answers(port: int) -> list[Any]:
     return found
 
 
+def answers_to_alice(port: int, secured: int) -> list[Any]:
+    """What a broker answers to alice, once she may create topics that begin with "a"."""
+    with Client(port) as root:
+        values = {"creations": [{**MAY_CREATE, "resource_pattern_type": 4}]}
+        response: Any = root.ask(request_of("CreateAcls", 3, values), 3)
+        assert [each.error_code for each in response.results] == [0]
+    with Client(secured, timeout=30) as client:
+        assert client.ask(request_of("SaslHandshake", 1, {"mechanism": "PLAIN"}), 1).error_code == 0  # type: ignore[attr-defined]
+        login: Any = client.ask(request_of("SaslAuthenticate", 2, {"auth_bytes": b"\0alice\0alice"}), 2)
+        assert login.error_code == 0
+        return [told(client.ask(request_of(*each), each[1])) for each in OF_ALICE]  # type: ignore[arg-type]
+
+
 def coordinator(response: Any) -> int | None:
     return response.node_id if response.error_code == 0 else None
 
@@ -195,18 +247,18 @@ def await_answer(ask: Callable[[], Any]) -> Any:
 
 
 @contextlib.contextmanager
-def pair(controllers: str, brokers: str, home: Path) -> Iterator[tuple[int, int]]:
+def pair(controllers: str, brokers: str, home: Path) -> Iterator[tuple[int, int, int]]:
     with (
         controller(controllers, home / "controller", PROPERTIES) as port,
-        broker(brokers, home / "broker", port, PROPERTIES) as clients,
+        broker(brokers, home / "broker", port, PROPERTIES) as (clients, secured),
     ):
-        yield port, clients
+        yield port, clients, secured
 
 
 @pytest.fixture(scope="module")
-def expected(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[Any], Any]]:
-    with pair("apache", "apache", tmp_path_factory.mktemp("apache")) as (controller_port, port):
-        yield answers(port), promised(controller_port)
+def expected(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[Any], Any, Any]]:
+    with pair("apache", "apache", tmp_path_factory.mktemp("apache")) as (controller_port, port, secured):
+        yield answers(port), promised(controller_port), answers_to_alice(port, secured)
 
 
 def promised(port: int) -> dict[int, tuple[int, int]]:
@@ -218,13 +270,16 @@ def promised(port: int) -> dict[int, tuple[int, int]]:
 
 @pytest.mark.parametrize(("controllers", "brokers"), [("apache", "ours"), ("ours", "apache"), ("ours", "ours")])
 def test_the_answers_are_those_of_two_nodes_of_apache_kafka(
-    expected: tuple[list[Any], Any], tmp_path: Path, controllers: str, brokers: str
+    expected: tuple[list[Any], Any, Any], tmp_path: Path, controllers: str, brokers: str
 ) -> None:
-    with pair(controllers, brokers, tmp_path) as (controller_port, port):
+    with pair(controllers, brokers, tmp_path) as (controller_port, port, secured):
         found = answers(port)
+        of_alice = answers_to_alice(port, secured)
         apis, forwarded = promised(controller_port), promised(port)
     asked = [*(f"{name} v{version}" for name, version, _ in REQUESTS), "auto", "auto's partitions", "coordinator"]
     assert dict(enumerate(zip(asked, found, strict=True))) == dict(enumerate(zip(asked, expected[0], strict=True)))
+    asked = [f"{name} v{version}" for name, version, _ in OF_ALICE]
+    assert dict(enumerate(zip(asked, of_alice, strict=True))) == dict(enumerate(zip(asked, expected[2], strict=True)))
     if (controllers, brokers) == ("apache", "ours"):
         common = {key: versions for key, versions in forwarded.items() if key in FORWARDABLE - {64}}
         assert common == {key: apis[key] for key in common}

@@ -221,11 +221,13 @@ def _refused_changes(guarded: Guarded, request: Any) -> Response:
         if response is AlterConfigsResponse
         else IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
     )
+    # A broker refuses levels of its loggers without a word (``RuntimeLoggerManager``).
+    silent = () if guarded.context.session.promise.is_controllers else (LOGGER_RESOURCE,)
     return response(
         responses=[
             result(
                 error_code=_error(each).code,
-                error_message=str(_error(each)),
+                error_message=None if each.resource_type in silent else str(_error(each)),
                 resource_type=each.resource_type,
                 resource_name=each.resource_name,
             )
