@@ -25,6 +25,9 @@ Topic = TxnMarker.WritableTxnMarkerTopic
 
 Done = Callable[[PartitionErrors], object]
 
+LANE = "txn-marker-sender"
+"""Markers wait for in-sync replicas there: nothing else waits for them."""
+
 
 class MarkerSender:
     """The marker sender of one node. :meth:`send` is the ``SendMarkers`` of its transaction coordinator."""
@@ -58,7 +61,7 @@ class MarkerSender:
         if errors:
             done(errors)
         for leader, led in by_leader.items():
-            self._peers.send(leader, _request(marker, led), partial(self._answered, marker, led, done))
+            self._peers.send(leader, _request(marker, led), partial(self._answered, marker, led, done), lane=LANE)
 
     def _answered(
         self,

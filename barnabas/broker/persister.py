@@ -44,6 +44,8 @@ from barnabas.wire.messages.read_share_group_state import ReadShareGroupStateReq
 from barnabas.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
 from barnabas.wire.messages.write_share_group_state import WriteShareGroupStateRequest
 
+LANE = "persister"
+
 logger = logging.getLogger(__name__)
 
 SHARE = 2
@@ -257,7 +259,7 @@ class Persister:
     def _find_coordinators(self, attempt: Attempt, keys: Mapping[str, TopicPartition]) -> None:
         """Looks up the coordinators of these keys, which creates the internal topic if there is none."""
         request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=list(keys))
-        self._node.peers.send(self._node.node_id, request, partial(self._found, attempt, keys))
+        self._node.peers.send(self._node.node_id, request, partial(self._found, attempt, keys), lane=LANE)
 
     def _found(
         self,
@@ -282,7 +284,7 @@ class Persister:
     def _channel(self, node_id: int, rpc: Rpc) -> "Channel":
         channel = self._channels.get((node_id, rpc))
         if channel is None:
-            send = partial(self._node.peers.send, node_id)
+            send = partial(self._node.peers.send, node_id, lane=LANE)
             channel = self._channels[node_id, rpc] = Channel(rpc, send, self._settle)
         return channel
 

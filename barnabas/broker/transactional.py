@@ -36,6 +36,8 @@ from barnabas.records.batch import NO_SEQUENCE
 from barnabas.transactions.messages import PartitionErrors, ProducerIdentity, TopicPartition
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
+LANE = "add-partitions"
+
 VERIFICATION = "transaction.partition.verification.enable"
 RETRY_BACKOFF_MS = "add.partitions.to.txn.retry.backoff.ms"
 
@@ -156,7 +158,9 @@ class AddPartitionsToTxn:
             self._answered_alike(CoordinatorNotAvailable())
         else:
             is_verification = self._operation is not Operation.ADD_PARTITION
-            node.peers.send(coordinator, _request(producer, self._verifications, is_verification), self._received)
+            node.peers.send(
+                coordinator, _request(producer, self._verifications, is_verification), self._received, lane=LANE
+            )
 
     def _begin_verification(self, place: TopicPartition, sequence: int, now_ms: int) -> Verification | None:
         """Returns None if the transaction is ongoing in the log.

@@ -42,7 +42,10 @@ SOFTWARE = "barnabas"
 
 CLIENT_IDS: Mapping[str, str] = {
     "": "broker-{node_id}",
-    "controller": "{node_id}",  # NodeToControllerChannelManagerImpl
+    "controller": "{node_id}",  # NodeToControllerChannelManagerImpl, as the next
+    "forwarding": "{node_id}",
+    "add-partitions": "AddPartitionsManager-client-{node_id}",  # BrokerServer
+    "persister": "Persister-client-{node_id}",
     "metadata": "raft-client-{node_id}",  # KafkaRaftManager
 }
 """The client ids of some lanes, as Apache Kafka has them; the others are ``broker-1-fetcher-0`` and so on."""
@@ -140,6 +143,7 @@ class Lane:
         self.versions: ApiVersions = {}  #: of the last connection
         self._connecting: asyncio.Task[None] | None = None
         self._backoff: Timer | None = None
+        self._is_out = False  # whether the last attempt to connect failed
 
     def send(self, request: Request, done: Done, deadline: float) -> None:
         """Sends the request, once there is a connection."""
@@ -218,10 +222,10 @@ class Lane:
                 connection = await self._peers.connect(endpoint, new)
                 self.versions = await versions_of(connection)
         except (ssl.SSLError, SaslAuthenticationFailed, UnsupportedSaslMechanism) as error:
-            logger.error("The connection to %s failed authentication due to: %s", name, error)
+            self._log(logging.ERROR, "The connection to %s failed authentication due to: %s", name, error)
             self._failed(made)
         except (OSError, TimeoutError, KafkaError) as error:
-            logger.info("Cannot connect to %s: %s", name, str(error) or type(error).__name__)
+            self._log(logging.INFO, "Cannot connect to %s: %s", name, str(error) or type(error).__name__)
             self._failed(made)
         except Exception:  # a bug, which must not keep anyone waiting
             logger.exception("Unexpected error while connecting to %s", name)
@@ -229,8 +233,14 @@ class Lane:
         else:
             self._connecting = None
             self._connection = connection
+            self._is_out = False
             while self._waiting and self._connection is not None:
                 self._write(self._connection, *self._waiting.popleft())
+
+    def _log(self, level: int, text: str, *arguments: object) -> None:
+        """Writes one line for each outage, however often a connection is tried."""
+        logger.log(logging.DEBUG if self._is_out else level, text, *arguments)
+        self._is_out = True
 
     def _failed(self, made: list[PeerConnection]) -> None:
         for connection in made:
