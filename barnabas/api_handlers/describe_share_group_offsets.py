@@ -4,12 +4,14 @@ Knows nothing of how the share coordinator stores them.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.rebalance_protocols import SHARE, require_protocol
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.share_state import by_topic
+from barnabas.broker.latest_offsets import Offsets, latest_offsets
 from barnabas.errors import InvalidGroupId, KafkaError, UnknownTopicOrPartition
 from barnabas.share.messages import Outcome, Outcomes, TopicPartition
 from barnabas.wire.messages.describe_share_group_offsets import (
@@ -69,11 +71,16 @@ def _describe(group: RequestGroup, context: Context, reply: Callable[[Group], ob
         initialized = context.broker.groups.share.initialized(group.group_id)
         partitions = [(topic_id, index) for topic_id, indexes in initialized.items() for index in indexes]
 
-    def found(outcomes: Outcomes) -> None:
-        topics = [_topic(*each, context) for each in by_topic({**outcomes, **lacking})]
+    def summarized(outcomes: Outcomes) -> None:
+        broker = context.broker
+        wanted = [(broker.topic_name(at[0]) or "", at[1]) for at, outcome in outcomes.items() if _has_lag(outcome)]
+        latest_offsets(broker.peers, broker.image, wanted, partial(found, outcomes))
+
+    def found(outcomes: Outcomes, ends: Offsets) -> None:
+        topics = [_topic(*each, ends, context) for each in by_topic({**outcomes, **lacking})]
         reply(Group(group_id=group.group_id, topics=topics + unknown))
 
-    context.broker.persister.summary(group.group_id, partitions, found)
+    context.broker.persister.summary(group.group_id, partitions, summarized)
 
 
 def _known(
@@ -99,19 +106,19 @@ def _known(
     return partitions, lacking, unknown
 
 
-def _topic(topic_id: bytes, outcomes: Sequence[tuple[int, Outcome]], context: Context) -> Topic:
+def _topic(topic_id: bytes, outcomes: Sequence[tuple[int, Outcome]], ends: Offsets, context: Context) -> Topic:
     name = context.broker.topic_name(topic_id) or ""
-    rows = [_partition(name, index, outcome, context) for index, outcome in outcomes]
+    rows = [_partition(index, outcome, ends.get((name, index))) for index, outcome in outcomes]
     return Topic(topic_name=name, topic_id=topic_id, partitions=rows)
 
 
-def _partition(topic: str, index: int, outcome: Outcome, context: Context) -> Partition:
-    error = outcome.error
-    try:
-        lag = NOTHING if error is not None else _lag(topic, index, outcome, context)
-    except KafkaError as failure:
-        error, lag = failure, NOTHING
-    if error is not None:
+def _partition(index: int, outcome: Outcome, end: int | KafkaError | None) -> Partition:
+    """Returns the row of a partition.
+
+    :param end: the end of what consumers can read; None if it is not needed
+    """
+    error = end if outcome.error is None else outcome.error
+    if isinstance(error, KafkaError):
         return Partition(
             partition_index=index,
             start_offset=NOTHING,
@@ -120,12 +127,10 @@ def _partition(topic: str, index: int, outcome: Outcome, context: Context) -> Pa
             error_message=str(error),
         )
     state = outcome.state
+    # How many records the group has not completed yet (KIP-1226).
+    lag = NOTHING if not isinstance(end, int) else end - state.start_offset - state.delivery_complete_count
     return Partition(partition_index=index, start_offset=state.start_offset, leader_epoch=state.leader_epoch, lag=lag)
 
 
-def _lag(topic: str, index: int, outcome: Outcome, context: Context) -> int:
-    """Returns how many records the group has not completed yet (KIP-1226)."""
-    start_offset, done = outcome.state.start_offset, outcome.state.delivery_complete_count
-    if start_offset == NOTHING or done == NOTHING:
-        return NOTHING
-    return context.broker.partition(topic, index).log.high_watermark - start_offset - done
+def _has_lag(outcome: Outcome) -> bool:
+    return outcome.error is None and NOTHING not in (outcome.state.start_offset, outcome.state.delivery_complete_count)
