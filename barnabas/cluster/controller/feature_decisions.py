@@ -16,6 +16,7 @@ from barnabas.cluster.controller.commands import (
 from barnabas.cluster.controller.decision import Decision, Surroundings
 from barnabas.cluster.controller.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.cluster.features import (
+    CONTROLLER_REGISTRATION,
     ELIGIBLE_LEADER_REPLICAS,
     KRAFT_VERSION,
     METADATA_VERSION,
@@ -64,7 +65,7 @@ def update_features(command: UpdateFeatures, image: MetadataImage, around: Surro
     raises_kraft = False
     for update in command.updates:
         before = levels.get(update.name, 0)
-        if reason := refusal(update, before, after[METADATA_VERSION], around.settings["node.id"]):
+        if reason := refusal(update, before, after[METADATA_VERSION], around.settings["node.id"], image):
             raise InvalidUpdateVersion(
                 f"The update failed for all features since the following feature had an error: {reason}"
             )
@@ -80,17 +81,21 @@ def update_features(command: UpdateFeatures, image: MetadataImage, around: Surro
     return Decision(records, None, raises_kraft)
 
 
-def refusal(update: FeatureUpdate, before: int, metadata_version: int, node_id: int) -> str | None:
+def refusal(
+    update: FeatureUpdate, before: int, metadata_version: int, node_id: int, image: MetadataImage
+) -> str | None:
     """Returns why the update is refused, in Kafka's words; None where it is not."""
     name, level, _ = update
-    if reason := refused_level(update, before, metadata_version, node_id):
+    if reason := refused_level(update, before, metadata_version, node_id, image):
         return f"Invalid update version {level} for feature {name}. {reason}"
     if name == METADATA_VERSION and loses_metadata(before, level):
         return refused_downgrade(update, before)
     return None
 
 
-def refused_level(update: FeatureUpdate, before: int, metadata_version: int, node_id: int) -> str | None:
+def refused_level(
+    update: FeatureUpdate, before: int, metadata_version: int, node_id: int, image: MetadataImage
+) -> str | None:
     name, level, upgrade_type = update
     feature = SUPPORTED.get(name)
     if upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
@@ -101,6 +106,8 @@ def refused_level(update: FeatureUpdate, before: int, metadata_version: int, nod
         return f"Local controller {node_id} does not support this feature." if level else f"Feature {name} not found."
     if not feature.first <= level <= feature.last:
         return f"Local controller {node_id} only supports versions {feature.first}-{feature.last}"
+    if reason := unsupported_elsewhere(name, level, node_id, image):
+        return reason
     if level < before and upgrade_type == UPGRADE:
         without = "without setting the upgrade type to either safe or unsafe downgrade"
         return f"Can't downgrade the version of this feature {without}."
@@ -109,6 +116,18 @@ def refused_level(update: FeatureUpdate, before: int, metadata_version: int, nod
     if name == KRAFT_VERSION and level < before:
         return "Can't downgrade the version of this feature."
     return missing_need(name, level, metadata_version)
+
+
+def unsupported_elsewhere(name: str, level: int, node_id: int, image: MetadataImage) -> str | None:
+    """Returns which other node does not know the level (``FeatureControlManager.reasonNotSupported``)."""
+    nodes = [(f"Broker {each.id}", each.features) for each in image.brokers.values()]
+    if image.metadata_version >= CONTROLLER_REGISTRATION:
+        nodes += [(f"Controller {each.id}", each.features) for each in image.controllers.values() if each.id != node_id]
+    for node, features in nodes:
+        first, last = features.get(name, (0, 0))
+        if not first <= level <= last:
+            return f"{node} only supports versions {first}-{last}" if last else f"{node} does not support this feature."
+    return None
 
 
 def refused_downgrade(update: FeatureUpdate, before: int) -> str:

@@ -16,6 +16,7 @@ from barnabas.cluster.controller.commands import (
 )
 from barnabas.cluster.controller.feature_decisions import bootstrap_records, first_records
 from barnabas.cluster.features import first_levels
+from barnabas.cluster.image.records import broker_record
 from barnabas.errors import InvalidConfig, InvalidUpdateVersion
 from barnabas.wire.messages.metadata_records import ConfigRecord, FeatureLevelRecord, NoOpRecord
 
@@ -190,6 +191,18 @@ def test_what_is_set_for_all_of_them_stays(at_levels):
     cluster.apply([config("", "2")])
     update(cluster, (ELR, 1))
     assert cluster.records == [level(ELR, 1)]
+
+
+def test_every_node_has_to_know_a_level(make_cluster):
+    cluster = make_cluster(brokers=(1, 2))
+    features = cluster.image.brokers[2].features
+    older = {**features, "transaction.version": (0, 1)}
+    without = {name: each for name, each in features.items() if name != "transaction.version"}
+    for known, said in ((older, "Broker 2 only supports versions 0-1"), (without, "Broker 2 does not support this")):
+        cluster.apply([broker_record(cluster.image.brokers[2]._replace(features=known))])
+        with pytest.raises(InvalidUpdateVersion, match=said):
+            cluster.submit(UpdateFeatures([FeatureUpdate("transaction.version", 2)]))
+    cluster.submit(UpdateFeatures([FeatureUpdate("transaction.version", 0, SAFE_DOWNGRADE)]))
 
 
 def test_first_records_have_it_from_the_start():
