@@ -15,6 +15,9 @@ from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUps
 from .apache import ApacheKafka, KafkaUnavailable, free_port, jars
 
 SECURITY = "org.apache.kafka.common.security"
+SESSION_MS = 2000
+"""How long a session by SCRAM over TLS lasts."""
+
 LISTENERS = ("TLS", "PLAIN", "SCRAM", "OAUTH")
 
 
@@ -111,7 +114,9 @@ def properties(home: Path) -> dict[str, str]:
         "SCRAM:SASL_PLAINTEXT,OAUTH:SASL_SSL",
         **{f"listener.name.{name}.{key}": value for name in ("tls", "plain", "oauth") for key, value in stores.items()},
         "listener.name.tls.ssl.client.auth": "required",
-        "listener.name.plain.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.plain.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "listener.name.plain.scram-sha-512.sasl.jaas.config": f"{SECURITY}.scram.ScramLoginModule required;",
+        "listener.name.plain.scram-sha-512.connections.max.reauth.ms": str(SESSION_MS),
         "listener.name.plain.plain.sasl.jaas.config": f'{SECURITY}.plain.PlainLoginModule required user_me="secret";',
         "listener.name.scram.sasl.enabled.mechanisms": "SCRAM-SHA-512",
         "listener.name.scram.scram-sha-512.sasl.jaas.config": f"{SECURITY}.scram.ScramLoginModule required;",
