@@ -44,6 +44,7 @@ CLIENT_IDS: Mapping[str, str] = {
     "": "broker-{node_id}",
     "controller": "{node_id}",  # NodeToControllerChannelManagerImpl, as the next
     "forwarding": "{node_id}",
+    "isr": "{node_id}",
     "add-partitions": "AddPartitionsManager-client-{node_id}",  # BrokerServer
     "persister": "Persister-client-{node_id}",
     "metadata": "raft-client-{node_id}",  # KafkaRaftManager

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from click.testing import CliRunner
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
@@ -103,6 +104,31 @@ def test_nodes_are_killed_stopped_and_started_by_their_ids(cluster):
     assert after[1] == before[1]
     assert after[2][0] != before[2][0]
     assert after[3][0] != before[3][0]
+
+
+def test_records_survive_kill_9_of_each_broker_that_is_no_controller(cluster):
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+    admin.create_topics({"orders": {"num_partitions": 3, "replication_factor": 3}})
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=cluster.address, acks="all")
+    sent = []
+    for node in (2, 3):
+        for _ in range(10):
+            sent.append(b"%d" % len(sent))
+            producer.send("orders", sent[-1]).get(LONGEST_S)
+        assert cluster.order("kill", str(node)).exit_code == 0
+        for _ in range(10):
+            sent.append(b"%d" % len(sent))
+            producer.send("orders", sent[-1]).get(LONGEST_S)
+        assert cluster.order("start", str(node)).exit_code == 0
+    producer.close()
+    addresses = [address for _, address in cluster.processes().values()]
+    consumer = KafkaConsumer(bootstrap_servers=addresses, auto_offset_reset="earliest", consumer_timeout_ms=1000)
+    consumer.subscribe(["orders"])
+    received = []
+    until(lambda: received.extend(record.value for record in consumer) or len(received) >= len(sent))
+    consumer.close()
+    assert sorted(received, key=int) == sent
 
 
 def test_orders_that_cannot_be_carried_out(cluster, tmp_path):
