@@ -281,6 +281,9 @@ def test_apaches_broker_follows_our_controller(kafka_jars: Path, tmp_path: Path,
     try:
         play(scene())
         assert controller.complaints() == []
+        said = [line for each in (first, second) for line in each.log.read_text().splitlines()]
+        complaints = [line for line in said if "] WARN " in line or "] ERROR " in line]
+        assert [line for line in complaints if "could not be established" not in line] == []  # while it was down
     finally:
         for each in (first, second):
             each.stop(kill=True)

@@ -105,6 +105,7 @@ class Observer:
         self._random = random
         self._on_fatal = on_fatal
         self._limits = limits
+        self._stored: QuorumState | None = None  # what quorum-state holds
         self._download: tuple[SnapshotId, bytearray] | None = None
         self._catch_up_to: int | None = None  # the first high watermark that a leader told
         self._when_caught_up: list[Callable[[], object]] = []
@@ -132,9 +133,10 @@ class Observer:
         :raises MetadataLogError: the last epoch cannot be known
         """
         try:
-            before = read_quorum_state(self._files, self._state_path) or QuorumState()
+            self._stored = read_quorum_state(self._files, self._state_path)
         except CorruptQuorumState as error:
             raise MetadataLogError(str(error)) from error
+        before = self._stored or QuorumState()
         epoch = max(before.leader_epoch, self.metadata_log.last_epoch)
         knows_leader = epoch == before.leader_epoch and before.leader_id != self.node_id
         self._is_following = True
@@ -191,7 +193,10 @@ class Observer:
     def _follow(self, leadership: Leadership) -> None:
         """Follows another leader, or none, in that epoch. It is on the disk before anything follows from it."""
         voters = None if self._replica.latest_kraft.version else self._controllers.configured_voters
-        write_quorum_state(self._files, self._state_path, QuorumState(leadership.leader_id, leadership.epoch, voters))
+        state = QuorumState(leadership.leader_id, leadership.epoch, voters)
+        if state != self._stored:
+            write_quorum_state(self._files, self._state_path, state)
+            self._stored = state
         self.leadership = leadership
         self._download = None
         self._backing_off.pop(leadership.leader_id, None)
