@@ -146,7 +146,7 @@ def _other_protocol(address: Address, *, tls: bool, timeout_s: float) -> str | N
             "or SASL_PLAINTEXT, or look for a listener with TLS"
         )
     if _is_http(reply) or _is_http(_exchange(address, HTTP_GET, tls=False, timeout_s=timeout_s)):
-        return f"{address} is no Kafka broker: it speaks HTTP. Look for the port of the broker's listeners"
+        return f"{address} is not a Kafka broker: it speaks HTTP. Look for the port of the broker's listeners"
     if reply is None:
         behaviour = f"does not answer a request within {timeout_s:g} s"
     elif reply:
@@ -154,7 +154,7 @@ def _other_protocol(address: Address, *, tls: bool, timeout_s: float) -> str | N
     else:
         behaviour = "closes the connection at once"
     return (
-        f"something listens on {address} that {behaviour}, so it is no Kafka broker: look for the port of the "
+        f"something listens on {address} that {behaviour}, so it is not a Kafka broker: look for the port of the "
         "broker's listeners"
     )
 

@@ -129,7 +129,7 @@ def test_nobody_answers_a_connection():
 
 def test_it_speaks_http(web):
     problem = diagnose([web], no_metadata, timeout_s=10)
-    assert f"{web} is no Kafka broker: it speaks HTTP" in problem
+    assert f"{web} is not a Kafka broker: it speaks HTTP" in problem
 
 
 def test_it_speaks_tls_and_the_client_does_not(listening, authority):
@@ -169,7 +169,7 @@ def test_it_keeps_silent(listening):
 
 def test_it_speaks_another_protocol(listening):
     address = listening(lambda connection: connection.sendall(b"220 mail.example.com ESMTP\r\n"))
-    assert "no Kafka broker" in probe(address, timeout_s=10)
+    assert "not a Kafka broker" in probe(address, timeout_s=10)
 
 
 def test_an_advertised_address_cannot_be_reached(kafka, refusing):

@@ -110,8 +110,8 @@ class Node:
             scheduler=scheduler,
             background=background,
             reader=reader,
-            settings=LogSettings.from_config(config),
-            cleaner_settings=CleanerSettings.from_config(config),
+            settings=LogSettings.from_settings(config),
+            cleaner_settings=CleanerSettings.from_settings(config),
             new_cleaner_worker=new_cleaner_worker,
             random_bytes=random.randbytes,
             on_directory_failure=self._directory_failed,
@@ -288,9 +288,9 @@ class Node:
         image = self.image
         of_all, of_this = (image.configs_of(BROKER_RESOURCE, name) for name in ("", str(self.node_id)))
         self.config = self.config.with_single_node(self._is_single).with_dynamic(of_all, of_this)
-        self.log_manager.housekeeping.settings = LogSettings.from_config(self.config)
+        self.log_manager.housekeeping.settings = LogSettings.from_settings(self.config)
         self.log_manager.check_reads(self.config["barnabas.log.read.check.crcs"])
-        self.log_manager.cleaner.reconfigure(CleanerSettings.from_config(self.config))
+        self.log_manager.cleaner.reconfigure(CleanerSettings.from_settings(self.config))
         self.log_manager.cordon(self.config["cordoned.log.dirs"] or ())
         for service in self.reconfigurables:
             service.reconfigure()

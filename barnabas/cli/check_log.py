@@ -43,7 +43,7 @@ def check_log(paths: tuple[str, ...], repair: bool, as_json: bool) -> int:
     for path in wanted:
         if path not in alone and not is_of_broker(path):
             raise click.ClickException(
-                f"{path} is no data directory: it contains neither partitions nor meta.properties"
+                f"{path} is not a data directory: it contains neither partitions nor meta.properties"
             )
     if alone and (len(alone) < len(wanted) or repair):
         raise click.UsageError(

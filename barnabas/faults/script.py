@@ -39,7 +39,7 @@ def _rule(words: list[str]) -> dict[str, Any]:
         if name in SWITCHES and not equals:
             given[name] = True
         elif not equals:
-            raise ImpossibleRule(f"{word!r} is no name=value")
+            raise ImpossibleRule(f"{word!r} is not of the form name=value")
         else:
             given[name] = _value(name, value)
     return given

@@ -1,4 +1,4 @@
-"""The group coordinator: checks what is wrong with a command in any group, and has its group's shard do the rest.
+"""The group coordinator: checks a command as far as that needs no state, and passes it to the shard of its group.
 
 Knows nothing of how a group changes, nor of where shards come from. Commands on classic groups, and on offsets, are
 here; those of the newer kinds behind :attr:`consumer`, :attr:`share` and :attr:`streams`, which are imported when they

@@ -1,4 +1,4 @@
-"""The log cleaner: has the logs of compacted topics cleaned, the filthiest first, and enforces retention in them.
+"""The log cleaner: has compacted logs cleaned, the highest dirty ratio first, and enforces retention in them.
 
 Knows nothing of records. :mod:`barnabas.log.cleanable` finds out what can be cleaned in a log, workers outside of the
 broker's interpreter do it (:mod:`barnabas.log.cleaning`), and :mod:`barnabas.log.swapping` replaces the old segments.
@@ -43,9 +43,9 @@ class CleanerSettings(NamedTuple):
     log_cleaner_io_buffer_load_factor: float = 0.9
 
     @classmethod
-    def from_config(cls, config: Settings) -> Self:
-        """Returns the values in ``config`` under Kafka's dotted names."""
-        return cls(**{name: config[name.replace("_", ".")] for name in cls._fields})
+    def from_settings(cls, settings: Settings) -> Self:
+        """Returns the values of ``settings`` under Kafka's dotted names."""
+        return cls(**{name: settings[name.replace("_", ".")] for name in cls._fields})
 
 
 class Pass:

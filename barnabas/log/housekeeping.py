@@ -40,9 +40,9 @@ class LogSettings(NamedTuple):
     num_recovery_threads_per_data_dir: int = 2
 
     @classmethod
-    def from_config(cls, config: Settings) -> Self:
-        """Returns the values in ``config`` under Kafka's dotted names."""
-        return cls(**{name: config[name.replace("_", ".")] for name in cls._fields})
+    def from_settings(cls, settings: Settings) -> Self:
+        """Returns the values of ``settings`` under Kafka's dotted names."""
+        return cls(**{name: settings[name.replace("_", ".")] for name in cls._fields})
 
 
 class Housekeeping:

@@ -1,4 +1,4 @@
-"""The transaction coordinator: checks what is wrong with a command on any id, and has its shard do the rest.
+"""The transaction coordinator: checks a command as far as that needs no state, and passes it to the shard of its id.
 
 Knows nothing of how a transaction changes, nor of where shards come from.
 """

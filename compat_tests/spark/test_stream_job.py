@@ -110,7 +110,8 @@ def test_sql_joins_a_stream_with_a_table_and_bad_records_go_apart(
     ]
     headers = [dict(m.headers()) for m in letters]
     assert [each.pop("__connect.errors.exception.message").decode() for each in headers] == [
-        f"value: it is no JSON of id BIGINT, who STRING, amount DOUBLE: {text}" for text in ("no json", '{"id": "x"}')
+        f"value: it is not JSON of the schema id BIGINT, who STRING, amount DOUBLE: {text}"
+        for text in ("no json", '{"id": "x"}')
     ]
     assert headers[0] == {
         "h": b"1",
@@ -337,7 +338,7 @@ def test_a_bad_record_ends_the_job_where_nobody_says_otherwise(
         "sql": "SELECT n FROM t",
         "to": out,
     }
-    with pytest.raises(JobFailed, match=rf"value of {topic}-1 at offset 1: it is no JSON of n INT: \{{"):
+    with pytest.raises(JobFailed, match=rf"value of {topic}-1 at offset 1: it is not JSON of the schema n INT: \{{"):
         once(**told)
     assert not received(bootstrap, out), "nothing of a batch that failed is committed"
     once(**told, undecodable="null")

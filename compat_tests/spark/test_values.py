@@ -129,14 +129,14 @@ def test_bad_values_fail_are_null_or_go_apart(spark: SparkSession) -> None:
     assert [tuple(row) for row in good] == [(0, 1, 5), (3, None, 5), (4, None, 5)]
     bad = both.bad.orderBy("offset").collect()
     assert [(row.offset, bytes(row.value)) for row in bad] == [(at, values[at]) for at in (1, 2, 5, 6)]
-    prefix = "value: it is no JSON of id BIGINT: "
+    prefix = "value: it is not JSON of the schema id BIGINT: "
     assert [row.error for row in bad[:3]] == [f'{prefix}{{"id": "x"}}', prefix, f"{prefix}[1]"]
-    assert bad[3].error.startswith("other: the 1 bytes are no Order; value: it is no JSON")
+    assert bad[3].error.startswith("other: the 1 bytes are not a message Order; value: it is not JSON of the schema")
     texts = split(frame, {"value": Utf8()}).bad.select("offset", "error").collect()
-    assert [tuple(row) for row in texts] == [(6, "value: it is no UTF-8")]
+    assert [tuple(row) for row in texts] == [(6, "value: it is not UTF-8")]
     nulls = decode_value(decode_value(frame, "value", json_format, bad="null"), "other", proto, bad="null")
     assert [row.value is None for row in nulls.orderBy("offset").collect()] == [False] + [True] * 6
-    with pytest.raises(PySparkException, match="other of orders-3 at offset 6: the 1 bytes are no Order"):
+    with pytest.raises(PySparkException, match="other of orders-3 at offset 6: the 1 bytes are not a message Order"):
         decode_value(frame, "other", proto).collect()
 
 

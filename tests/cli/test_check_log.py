@@ -108,7 +108,7 @@ def test_message_sets(check, tmp_path, magic, codec):
 
 
 def test_what_is_no_data_directory(check, tmp_path):
-    words = f"Error: {tmp_path} is no data directory: it contains neither partitions nor meta.properties\n"
+    words = f"Error: {tmp_path} is not a data directory: it contains neither partitions nor meta.properties\n"
     assert check(tmp_path) == (1, "", words)
 
 

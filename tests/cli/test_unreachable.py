@@ -65,7 +65,7 @@ def test_something_else_listens_there(fail):
         stack.callback(thread.join)
         stack.callback(server.shutdown)
         line = fail("topics", f"127.0.0.1:{server.server_address[1]}")
-    assert "is no Kafka broker: it speaks HTTP" in line
+    assert "is not a Kafka broker: it speaks HTTP" in line
 
 
 @pytest.mark.parametrize("command", COMMANDS)

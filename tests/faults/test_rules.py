@@ -168,7 +168,7 @@ def test_scripts():
         {"api": "refuse"},
     ]
     assert parse(text) == given
-    with pytest.raises(ImpossibleRule, match="line 2: 'what' is no name=value"):
+    with pytest.raises(ImpossibleRule, match="line 2: 'what' is not of the form name=value"):
         parse("\nProduce what")
     with pytest.raises(ImpossibleRule, match="line 1"):
         parse("Produce nth=x")

@@ -425,7 +425,7 @@ def test_a_flush_that_fails_takes_the_directory_offline(faulty, batch):
 
 def test_settings_are_read_from_the_broker_configs():
     config = BrokerConfig.from_properties({"node.id": "1", "log.retention.check.interval.ms": "17"})
-    assert LogSettings.from_config(config) == LogSettings(log_retention_check_interval_ms=17)
+    assert LogSettings.from_settings(config) == LogSettings(log_retention_check_interval_ms=17)
 
 
 @pytest.mark.parametrize("clean", [True, False])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from barnabas.pipelines.jobs.mirroring.keeping import Keeper
+    from barnabas.pipelines.jobs.mirroring.periodic_sync import PeriodicSync
 
 __all__ = ["Mirror", "MirrorOptions"]
 
@@ -31,7 +31,7 @@ class Mirror(Job):
     def __init__(self, options: MirrorOptions) -> None:
         self._options = options
         self._spec = options.spec()
-        self._keeper: Keeper | None = None
+        self._keeper: PeriodicSync | None = None
         self._query: StreamingQuery | None = None
 
     def start(self, spark: "SparkSession", *, once: bool, checkpoint: str) -> Sequence["StreamingQuery"]:
@@ -41,10 +41,10 @@ class Mirror(Job):
         """
         from pyspark.sql import functions as f
 
-        from barnabas.pipelines.jobs.mirroring.keeping import Keeper
+        from barnabas.pipelines.jobs.mirroring.periodic_sync import PeriodicSync
         from barnabas.pipelines.jobs.mirroring.source import FORMAT, SPEC, TASKS, MirrorSource
 
-        self._keeper = Keeper(self._spec)
+        self._keeper = PeriodicSync(self._spec)
         self._keeper.check()
         spark.dataSource.register(MirrorSource)
         copied = (

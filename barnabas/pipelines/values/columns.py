@@ -105,7 +105,7 @@ def _with_decoded(df: DataFrame, column: str, format: Format, mark: str) -> Data
         case Utf8():
             text = source.cast(StringType())
             wrong = source.isNotNull() & ~F.is_valid_utf8(text)
-            return df.withColumn(mark, _both(F.when(~wrong, text), F.when(wrong, F.lit("it is no UTF-8"))))
+            return df.withColumn(mark, _both(F.when(~wrong, text), F.when(wrong, F.lit("it is not UTF-8"))))
         case Json():
             return _with_decoded_json(df, source, format, mark)
         case Avro():
@@ -306,7 +306,9 @@ def _with_decoded_json(df: DataFrame, source: Column, format: Json, mark: str) -
     nothing = F.trim(text) == F.lit("null")
     wrong = text.isNotNull() & ~nothing & (corrupt | whole.isNull())
     start = F.when(F.length(text) > SHOWN, F.concat(F.substring(text, 1, SHOWN), F.lit(" ..."))).otherwise(text)
-    told = F.concat(F.lit(f"it is no JSON of {shown[:SHOWN]}{' ...' if len(shown) > SHOWN else ''}: "), start)
+    told = F.concat(
+        F.lit(f"it is not JSON of the schema {shown[:SHOWN]}{' ...' if len(shown) > SHOWN else ''}: "), start
+    )
     there = ~wrong & whole.isNotNull() & ~nothing
     both = _both(F.when(there, value), F.coalesce(error, F.when(wrong, told)))
     return _once(df, f"{mark}_json", read).withColumn(mark, both).drop(f"{mark}_json")

@@ -152,7 +152,7 @@ def parse_options(text: str, known: set[str], *, first: str) -> tuple[str, dict[
     if stray:
         near = difflib.get_close_matches(stray[1], known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
-        raise BadFormat(f"{stray[1].strip()!r} in {text!r} is no option of it; {hint}")
+        raise BadFormat(f"{stray[1].strip()!r} in {text!r} is not an option of it; {hint}")
     if head and first in options:
         raise BadFormat(f"{first} is given twice in {text!r}")
     return head, options

@@ -75,7 +75,8 @@ class ProtobufDecoder:
                 try:
                     message = parse(value[self._start(value) :] if self.framed else value)
                 except DecodeError:
-                    error = f"the {len(value)} bytes are no {self.message}{hint_of_header(value, framed=self.framed)}"
+                    hint = hint_of_header(value, framed=self.framed)
+                    error = f"the {len(value)} bytes are not a message {self.message}{hint}"
                 except VALUE_ERRORS as problem:
                     error = told(problem)
             messages.append(message)

@@ -43,7 +43,7 @@ def from_text(text: str, imported: Mapping[str, str] | None = None) -> bytes:
         for name, each in {**(imported or {}), MAIN: text}.items():
             path = Path(folder, name)
             if not path.resolve().is_relative_to(Path(folder).resolve()):
-                raise ValueError(f"a Protobuf schema imports {name!r}, which is no path below it")
+                raise ValueError(f"a Protobuf schema imports {name!r}, which is not a path below it")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(each, encoding="utf-8")
         return _protoc(Path(folder), MAIN)

@@ -42,7 +42,7 @@ def test_a_format_is_said_in_a_line(text: str, meant: Format) -> None:
     ("text", "complaint"),
     [
         ("xml", "format 'xml' is unknown; known are raw, utf8, json, avro, protobuf"),
-        ("json,schma=id INT", "'schma' in .* is no option of it; did you mean schema"),
+        ("json,schma=id INT", "'schma' in .* is not an option of it; did you mean schema"),
         ("json,message=X", "json has no option 'message'"),
         ("json,schema=a INT,schema=b INT", "schema is given twice"),
         ("avro,registry.timeout=3", r"registry\.timeout is given, but not registry"),

@@ -157,7 +157,7 @@ def test_a_bad_value_costs_its_own_row_alone() -> None:
     assert [row is None for row in made.values.to_pylist()] == [False, True, True, True]
     first, *others = made.errors.to_pylist()
     assert first is None
-    assert others[0] == "the 1 bytes are no shop.Order"
+    assert others[0] == "the 1 bytes are not a message shop.Order"
     assert "schema registry's header" in others[2]
 
 

@@ -6,8 +6,8 @@ Knows nothing of how rows become records.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.pipelines.jobs.importing.kept import Kept
 from barnabas.pipelines.jobs.importing.records import as_records, chosen
+from barnabas.pipelines.jobs.importing.stored_value import StoredValue
 from barnabas.pipelines.jobs.running import Job
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class FileImport(Job):
         options = self._options
         if options.schema is not None:
             return options.schema
-        kept = Kept(spark, checkpoint, "schema")
+        kept = StoredValue(spark, checkpoint, "schema")
         found = kept.read()
         if found is not None:
             schema: StructType = StructType.fromJson(found)

@@ -66,7 +66,7 @@ def _resolved(rows: "DataFrame", option: str, text: str) -> "Column":
         _ = rows.select(column).schema
     except (AnalysisException, ParseException) as error:
         raise ValueError(
-            f"{option} {text!r} is no column, and no SQL expression, of the rows: {cause_of(error)}"
+            f"{option} {text!r} is neither a column nor an SQL expression of the rows: {cause_of(error)}"
         ) from None
     return column
 

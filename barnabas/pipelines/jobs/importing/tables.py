@@ -13,9 +13,9 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from barnabas.pipelines.jobs.importing.kept import Kept
 from barnabas.pipelines.jobs.importing.marks import Growing, Mark
 from barnabas.pipelines.jobs.importing.records import as_records, chosen
+from barnabas.pipelines.jobs.importing.stored_value import StoredValue
 from barnabas.pipelines.jobs.progress import Progress, Report
 from barnabas.pipelines.jobs.running import BatchJob
 
@@ -119,7 +119,7 @@ class Batches:
     """The open batch or the next one, as the checkpoint keeps it."""
 
     def __init__(self, spark: "SparkSession", checkpoint: str, new_id: Callable[[], uuid.UUID] = uuid.uuid4) -> None:
-        self._kept = Kept(spark, checkpoint, "batch")
+        self._kept = StoredValue(spark, checkpoint, "batch")
         found: dict[str, Any] = self._kept.read() or {
             "id": f"barnabas-{new_id()}",
             "number": 0,

@@ -17,10 +17,10 @@ from barnabas.errors import KafkaError, UnknownTopicOrPartition
 from barnabas.pipelines.client.cluster import LATEST, Cluster, TopicPartition
 from barnabas.pipelines.client.reading import read
 from barnabas.pipelines.client.transactional import FENCED, Transaction
-from barnabas.pipelines.jobs.mirroring.kept import Marker, markers, own_records
 from barnabas.pipelines.jobs.mirroring.planning import Range
 from barnabas.pipelines.jobs.mirroring.spec import Spec
 from barnabas.pipelines.jobs.mirroring.syncs import Piece, Place, Runs, encode
+from barnabas.pipelines.jobs.mirroring.target_state import Marker, markers, own_records
 
 PIECE_BYTES = 64 << 20
 PIECE_SECONDS = 10.0

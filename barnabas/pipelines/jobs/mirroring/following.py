@@ -15,9 +15,9 @@ from barnabas.pipelines.jobs.mirroring.administration import (
     topic_configs,
 )
 from barnabas.pipelines.jobs.mirroring.configs import changes, wanted
-from barnabas.pipelines.jobs.mirroring.kept import SyncsReader
 from barnabas.pipelines.jobs.mirroring.policy import selected, syncs_topic
 from barnabas.pipelines.jobs.mirroring.spec import Spec
+from barnabas.pipelines.jobs.mirroring.target_state import SyncsReader
 
 logger = logging.getLogger(__name__)
 

@@ -21,10 +21,10 @@ from barnabas.pipelines.client.write_settings import WriteSettings
 from barnabas.pipelines.client.writing import Writer
 from barnabas.pipelines.jobs.mirroring.administration import Group, groups
 from barnabas.pipelines.jobs.mirroring.checkpoints import Checkpoint
-from barnabas.pipelines.jobs.mirroring.kept import SyncsReader, own_records
 from barnabas.pipelines.jobs.mirroring.policy import Patterns, Policy
 from barnabas.pipelines.jobs.mirroring.spec import Spec
 from barnabas.pipelines.jobs.mirroring.syncs import Place, Syncs
+from barnabas.pipelines.jobs.mirroring.target_state import SyncsReader, own_records
 
 logger = logging.getLogger(__name__)
 

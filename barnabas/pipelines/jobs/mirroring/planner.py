@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from barnabas.errors import KafkaError, UnknownTopicOrPartition
 from barnabas.pipelines.client.cluster import EARLIEST, LATEST, Cluster, Topic, TopicPartition
 from barnabas.pipelines.jobs.mirroring.following import Topics
-from barnabas.pipelines.jobs.mirroring.kept import Marker, SyncsReader, make_topics, mark, markers, trusted
 from barnabas.pipelines.jobs.mirroring.planning import Range, limited, ranges
 from barnabas.pipelines.jobs.mirroring.spec import Spec
 from barnabas.pipelines.jobs.mirroring.syncs import Place
+from barnabas.pipelines.jobs.mirroring.target_state import Marker, SyncsReader, make_topics, mark, markers, trusted
 from barnabas.pipelines.offsets import DataLoss, StreamOffset
 
 logger = logging.getLogger(__name__)

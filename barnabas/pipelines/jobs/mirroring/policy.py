@@ -106,7 +106,7 @@ def any_of(patterns: Sequence[str]) -> re.Pattern[str]:
         try:
             re.compile(pattern)
         except re.error as problem:
-            raise ValueError(f"{pattern!r} is no regular expression: {problem}") from None
+            raise ValueError(f"{pattern!r} is not a regular expression: {problem}") from None
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 

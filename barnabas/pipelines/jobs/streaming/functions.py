@@ -43,7 +43,7 @@ def _module(path: Path) -> ModuleType:
     name = path.stem if path.stem.isidentifier() else NAME
     spec = importlib.util.spec_from_file_location(f"barnabas_transforms_{name}", path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"transform names {path}, which is no Python file: it must end in .py")
+        raise ValueError(f"transform names {path}, which is not a Python file: it must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     folder = str(path.parent.resolve())

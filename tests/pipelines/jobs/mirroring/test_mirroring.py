@@ -13,9 +13,9 @@ from barnabas.pipelines.client.transactional import Transaction
 from barnabas.pipelines.jobs.mirroring import copying
 from barnabas.pipelines.jobs.mirroring.administration import alter_configs, create_partitions, topic_configs
 from barnabas.pipelines.jobs.mirroring.configs import Changes
-from barnabas.pipelines.jobs.mirroring.keeping import Keeper
-from barnabas.pipelines.jobs.mirroring.kept import SyncsReader, markers
+from barnabas.pipelines.jobs.mirroring.periodic_sync import PeriodicSync
 from barnabas.pipelines.jobs.mirroring.syncs import Place
+from barnabas.pipelines.jobs.mirroring.target_state import SyncsReader, markers
 from barnabas.pipelines.offsets import DataLoss, StreamOffset
 from tests.pipelines.jobs.mirroring.conftest import Pair, read_checkpoint
 
@@ -138,7 +138,7 @@ def test_only_committed_records_are_mirrored(pair: Pair) -> None:
     assert pair.values("prague.orders") == [b"0", b"2"]
     for offset in range(7):
         pair.commit(f"at-{offset}", "orders", offset)
-    Keeper(pair.spec()).look()
+    PeriodicSync(pair.spec()).look()
     assert [pair.committed(f"at-{offset}", "prague.orders") for offset in range(7)] == [0, 1, 1, 1, 1, 2, 2]
     producer.commit_transaction()
     pair.mirror(pair.spec(), end)
@@ -335,7 +335,7 @@ def test_a_topic_of_the_target_that_was_deleted_is_mirrored_anew(pair: Pair) -> 
     _, copied = pair.mirror(spec)
     assert [each.records for each in copied] == [10]
     pair.commit("shop", "orders", 4)
-    Keeper(spec).look()
+    PeriodicSync(spec).look()
     assert pair.committed("shop", "prague.orders") == 4
     assert pair.mirror(spec, end)[1] == []
 
@@ -377,12 +377,12 @@ def test_configs_follow(pair: Pair) -> None:
     assert topic_configs(target, ["prague.orders"]) == {"prague.orders": {"retention.ms": "5000"}}
     alter_configs(source, {"orders": Changes({"cleanup.policy": "compact"}, ("retention.ms",))})
     alter_configs(target, {"prague.orders": Changes({"min.insync.replicas": "1", "segment.ms": "99999"}, ())})
-    Keeper(spec).look()
+    PeriodicSync(spec).look()
     assert topic_configs(target, ["prague.orders"]) == {
         "prague.orders": {"cleanup.policy": "compact", "min.insync.replicas": "1"}
     }
     alter_configs(source, {"orders": Changes({"retention.ms": "7"}, ())})
-    Keeper(pair.spec(sync_configs=False)).look()
+    PeriodicSync(pair.spec(sync_configs=False)).look()
     assert "retention.ms" not in topic_configs(target, ["prague.orders"])["prague.orders"]
 
 
@@ -398,7 +398,7 @@ def test_groups_go_on_at_the_target(pair: Pair) -> None:
     pair.commit("at-30", "orders", 30)
     pair.commit("other", "orders", 30)
     pair.commit("at-30", "aside", 0)
-    keeper = Keeper(spec)
+    keeper = PeriodicSync(spec)
     keeper.look()
     # each transaction's marker takes an offset of the target
     expected = {"at-4": 4, "at-14": 15, "at-24": 26, "at-30": 32, "other": None}
@@ -438,19 +438,19 @@ def test_a_group_with_members_at_the_target_is_left_alone(pair: Pair) -> None:
         consumer.subscribe(["prague.orders"])
         message = consumer.poll(20)
         assert message is not None
-        Keeper(spec).look()
+        PeriodicSync(spec).look()
         assert pair.committed("shop", "prague.orders") is None
     finally:
         consumer.close()
-    Keeper(spec).look()
+    PeriodicSync(spec).look()
     assert pair.committed("shop", "prague.orders") == 7
 
 
 def test_one_cluster_is_no_mirror(pair: Pair) -> None:
     spec = dataclasses.replace(pair.spec(), target=pair.spec().source)
     with pytest.raises(ValueError, match="source and target are the same cluster"):
-        Keeper(spec).check()
-    Keeper(pair.spec()).check()
+        PeriodicSync(spec).check()
+    PeriodicSync(pair.spec()).check()
 
 
 def test_how_far_it_is_can_be_seen(pair: Pair) -> None:
@@ -462,7 +462,7 @@ def test_how_far_it_is_can_be_seen(pair: Pair) -> None:
     pair.planner(pair.spec()).show(StreamOffset({TopicPartition("orders", 0): 3}))
     committed = pair.clusters(spec)[0].committed("to-vienna")
     assert {place: told.offset for place, told in committed.items()} == {TopicPartition("orders", 0): 10}
-    Keeper(spec).look()
+    PeriodicSync(spec).look()
     assert pair.committed("to-vienna", "prague.orders") is None, "that group is not one to go on at the target"
 
 

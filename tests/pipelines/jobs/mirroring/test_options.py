@@ -25,7 +25,7 @@ TWO = {"source": "here:9092", "target": "there:9092"}
         ({"policy": "upside-down"}, "policy is 'upside-down', but must be one of default, identity"),
         ({"separator": ""}, "separator is empty"),
         ({"topics": ()}, "topics is empty"),
-        ({"topics": ("a(",)}, r"topics: 'a\(' is no regular expression"),
+        ({"topics": ("a(",)}, r"topics: 'a\(' is not a regular expression"),
         ({"exclude_groups": ("ok", "[")}, r"exclude_groups: '\['"),
         ({"replication_factor": 0}, "replication_factor is 0"),
         ({"refresh_seconds": 0.0}, "refresh_seconds is 0.0"),

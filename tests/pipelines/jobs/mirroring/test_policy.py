@@ -118,5 +118,5 @@ def test_patterns_with_commas(given: list[str], patterns: tuple[str, ...]) -> No
 
 
 def test_no_expression() -> None:
-    with pytest.raises(ValueError, match=r"'a\(' is no regular expression"):
+    with pytest.raises(ValueError, match=r"'a\(' is not a regular expression"):
         assert "x" in Patterns(("a(",))

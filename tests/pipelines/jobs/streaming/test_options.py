@@ -81,7 +81,7 @@ def test_a_table_is_said_in_a_line(text: str, meant: Table) -> None:
         ("o,read=once", "table o: read is 'once', but must be one of stream, batch, latest"),
         ("o,headers=yes", "headers is 'yes', but must be true or false"),
         ("o,format=yaml", "table o: the format 'yaml' is unknown"),
-        ("o,fromat=json", "'fromat' in 'fromat=json' is no option of it; did you mean format"),
+        ("o,fromat=json", "'fromat' in 'fromat=json' is not an option of it; did you mean format"),
         ("o,watermark=at", "watermark is 'at', but must be a column and an interval"),
         ("o,watermark=at soon", "watermark is 'at soon', but must be a column and an interval"),
         ("c=files:x,read=latest", "read=latest is for topics"),

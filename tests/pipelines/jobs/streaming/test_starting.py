@@ -35,7 +35,7 @@ def test_latest_is_before_a_transaction_that_is_still_open(delivery: str, end: i
 def test_a_function_is_in_a_python_file(tmp_path: Path) -> None:
     path = tmp_path / "clicks.txt"
     path.write_text("def transform(clicks): return clicks\n")
-    with pytest.raises(ValueError, match=r"clicks\.txt, which is no Python file: it must end in \.py"):
+    with pytest.raises(ValueError, match=r"clicks\.txt, which is not a Python file: it must end in \.py"):
         function_of(str(path))
     with pytest.raises(ValueError, match="which is not there"):
         function_of(str(tmp_path / "other.py"))

@@ -15,7 +15,7 @@ from barnabas.pipelines.jobs.mirroring.spec import Spec
 logger = logging.getLogger(__name__)
 
 
-class Keeper:
+class PeriodicSync:
     """Syncs periodically until it is closed. Errors are logged, and the next round tries again."""
 
     def __init__(self, spec: Spec) -> None:

@@ -1,4 +1,4 @@
-"""Keeps a small JSON value in a job's checkpoint, in any file system that Spark can write to.
+"""Stores a small JSON value in a job's checkpoint, in any file system that Spark can write to.
 
 Knows nothing of what the value means.
 """
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Kept:
+class StoredValue:
     """One named value. Each write replaces the older of two copies, so one complete copy always exists."""
 
     def __init__(self, spark: "SparkSession", checkpoint: str, name: str) -> None:
