@@ -1,0 +1,168 @@
+"""Clusters of which some nodes are Barnabas's and some are Apache Kafka's, each a process with the same properties.
+
+Knows nothing of what is done with them.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from compat_tests.running import environment
+
+from .apache import CURRENT, FLAGS, await_answers, free_port, java_command, quick, run_java
+
+APACHE, BARNABAS = "apache", "barnabas"
+CONTROLLER_ID = 100
+CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
+SMALL_HEAP = ("-Xms96m", "-Xmx256m")
+COPIES = 3
+
+COMMON = {
+    "controller.listener.names": "CONTROLLER",
+    "default.replication.factor": str(COPIES),
+    "offsets.topic.replication.factor": str(COPIES),
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.replication.factor": str(COPIES),
+    "transaction.state.log.num.partitions": "3",
+    "transaction.state.log.min.isr": "2",
+    "share.coordinator.state.topic.replication.factor": str(COPIES),
+    "share.coordinator.state.topic.num.partitions": "3",
+    "min.insync.replicas": "2",
+    "broker.heartbeat.interval.ms": "300",
+    "broker.session.timeout.ms": "3000",
+    "replica.lag.time.max.ms": "5000",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+class Node:
+    """One node, of either kind, with a folder of its own."""
+
+    def __init__(self, kind: str, home: Path, properties: Mapping[str, str], port: int) -> None:
+        self.kind, self.home, self.port = kind, home, port
+        self.data = home / "data"
+        self.output = home / "output"
+        self.properties = {**COMMON, **properties, "log.dirs": str(self.data)}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Formats the directory if it is new, and returns once the node answers. A node that runs is left alone."""
+        if self.process is not None:
+            return
+        self.home.mkdir(parents=True, exist_ok=True)
+        settings = self.home / "server.properties"
+        settings.write_text("".join(f"{name}={value}\n" for name, value in self.properties.items()))
+        if not (self.data / "meta.properties").exists():
+            self._format(settings)
+        if self.kind == APACHE:
+            jvm = (*SMALL_HEAP, *quick(CURRENT))
+            command = java_command(CURRENT, "kafka.Kafka", [str(settings)], options=jvm, log_level="info")
+        else:
+            command = [*python(), "serve", "--config", str(settings)]
+        with self.output.open("ab") as output:
+            self.process = subprocess.Popen(
+                command, stdout=output, stderr=output, env=environment(), start_new_session=True
+            )
+        try:
+            await_answers(self.port, self.process, self.output)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _format(self, settings: Path) -> None:
+        words = ["format", "-t", CLUSTER_ID, "-c", str(settings)]
+        if self.kind == APACHE:
+            ran = run_java(CURRENT, "kafka.tools.StorageTool", *words, options=FLAGS)
+        else:
+            command = [*python(), "storage", *words]
+            ran = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+
+    def stop(self) -> None:
+        """SIGTERM: others lead before it ends."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: signal.Signals) -> None:
+        process, self.process = self.process, None
+        if process is not None:
+            process.send_signal(number)
+            try:
+                code = process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                raise RuntimeError(f"{self.home.name} did not end within 60 s:\n{self.said()[-3000:]}") from None
+            if number == signal.SIGTERM and code not in (0, 143):
+                raise RuntimeError(f"{self.home.name} ended with {code}:\n{self.said()[-3000:]}")
+
+    def said(self) -> str:
+        return self.output.read_text(errors="replace")
+
+    def errors(self) -> list[str]:
+        """The lines of its log that are errors."""
+        return [line for line in self.said().splitlines() if " ERROR " in line or line.startswith("Traceback")]
+
+
+def python() -> list[str]:
+    return [os.environ.get("BARNABAS_COMPAT_PYTHON") or sys.executable, "-m", "barnabas"]
+
+
+class Mixed:
+    """A controller and some brokers; a context manager. ``kinds`` are those of brokers 1, 2, 3 ..."""
+
+    def __init__(self, home: Path, controller: str, kinds: list[str]) -> None:
+        port = free_port()
+        voters = f"{CONTROLLER_ID}@127.0.0.1:{port}"
+        self.controller = Node(
+            controller,
+            home / "controller",
+            {
+                "process.roles": "controller",
+                "node.id": str(CONTROLLER_ID),
+                "listeners": f"CONTROLLER://127.0.0.1:{port}",
+                "controller.quorum.voters": voters,
+            },
+            port,
+        )
+        self.brokers: dict[int, Node] = {}
+        for node_id, kind in enumerate(kinds, 1):
+            port = free_port()
+            self.brokers[node_id] = Node(
+                kind,
+                home / f"broker-{node_id}-{kind}",
+                {
+                    "process.roles": "broker",
+                    "node.id": str(node_id),
+                    "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+                    "controller.quorum.voters": voters,
+                },
+                port,
+            )
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(node.address for node in self.brokers.values())
+
+    def __enter__(self) -> "Mixed":
+        try:
+            self.controller.start()
+            for node in self.brokers.values():
+                node.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for node in (*self.brokers.values(), self.controller):
+            node.kill()

@@ -1,0 +1,231 @@
+"""Brokers of Barnabas and of Apache Kafka in one cluster, under a controller of either: nothing acknowledged is lost.
+
+Each cluster goes through the same story under load: leaders move to every broker, each broker is killed and comes back,
+partitions are reassigned, and all brokers are restarted in turn. Afterwards every acknowledged record is there once and
+in order, and all replicas hold the same batches.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, ElectionType, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from kafka import KafkaAdminClient
+
+from .mixed import APACHE, BARNABAS, Mixed
+
+TOPIC, TRANSACTED, GROUP = "orders", "transacted", "readers"
+PARTITIONS = 3
+WITHIN = 30.0
+
+CLUSTERS = {
+    "two of ours and one of Apache's, under Apache's controller": (APACHE, [BARNABAS, BARNABAS, APACHE]),
+    "ours under Apache's controller": (APACHE, [BARNABAS, BARNABAS, BARNABAS]),
+    "Apache's under our controller": (BARNABAS, [APACHE, APACHE, APACHE]),
+}
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Returns when the condition is true. Errors of clients while brokers come and go count as no."""
+    end = time.monotonic() + WITHIN
+    while True:
+        try:
+            if condition():
+                return
+        except KafkaException:
+            pass
+        assert time.monotonic() < end, f"not within {WITHIN} s: {what}"
+        time.sleep(0.05)
+
+
+class Load:
+    """An idempotent producer that never stops; it remembers what was acknowledged."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.acknowledged: dict[int, list[int]] = {partition: [] for partition in range(PARTITIONS)}
+        self.failures: list[str] = []
+        self._producer = Producer({
+            "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 2, "message.timeout.ms": 60_000,
+            "reconnect.backoff.max.ms": 200, "log_level": 0,
+        })  # fmt: skip
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stopping.is_set():
+            for _ in range(5):
+                self._producer.produce(TOPIC, b"%d" % number, partition=number % PARTITIONS, callback=self._told)
+                number += 1
+            self._producer.poll(0.01)
+        self._producer.flush(60)
+
+    def _told(self, error: object, message: object) -> None:
+        if error is not None:
+            self.failures.append(str(error))
+        else:
+            self.acknowledged[message.partition()].append(int(message.value()))  # type: ignore[attr-defined]
+
+    @property
+    def total(self) -> int:
+        return sum(map(len, self.acknowledged.values()))
+
+    def goes_on(self) -> None:
+        """Returns when another hundred records have been acknowledged."""
+        wanted = self.total + 100
+        until(lambda: self.total >= wanted, "a hundred more records are acknowledged")
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+
+class Story:
+    """What happens to a cluster."""
+
+    def __init__(self, cluster: Mixed) -> None:
+        self.cluster = cluster
+        self.admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        self.ids = list(cluster.brokers)
+
+    def leaders(self, topic: str = TOPIC) -> list[int]:
+        found = self.admin.list_topics(topic, timeout=5).topics[topic]
+        return [found.partitions[index].leader for index in sorted(found.partitions)]
+
+    def is_whole(self, topic: str = TOPIC) -> bool:
+        """Whether all replicas of a topic are in sync."""
+        found = self.admin.list_topics(topic, timeout=5).topics[topic]
+        return bool(found.partitions) and all(
+            len(each.isrs) == len(each.replicas) == len(self.ids) for each in found.partitions.values()
+        )
+
+    def create(self, *names: str) -> None:
+        wanted = [NewTopic(name, PARTITIONS, len(self.ids)) for name in names]
+        for future in self.admin.create_topics(wanted).values():
+            future.result(WITHIN)
+        for name in names:
+            until(lambda name=name: self.is_whole(name), f"{name} is in sync")
+
+    def move_leaders(self) -> None:
+        """Has each broker lead partition 0 once, by reassignments that only reorder the replicas."""
+        kafka = KafkaAdminClient(bootstrap_servers=self.cluster.bootstrap)
+        try:
+            for node in self.ids:
+                replicas = [node, *(each for each in self.ids if each != node)]
+                kafka.alter_partition_reassignments({self._partition(0): replicas})
+                self.admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(TOPIC, 0)]).result(WITHIN)
+                until(lambda node=node: self.leaders()[0] == node, f"broker {node} leads")
+        finally:
+            kafka.close()
+
+    @staticmethod
+    def _partition(index: int) -> object:
+        from kafka.structs import TopicPartition as Place
+
+        return Place(TOPIC, index)
+
+    def transact(self, number: int) -> None:
+        """Writes one transaction, and another one that is aborted."""
+        producer = Producer({
+            "bootstrap.servers": self.cluster.bootstrap, "transactional.id": "teller", "log_level": 0,
+            "transaction.timeout.ms": 20_000,
+        })  # fmt: skip
+        producer.init_transactions(WITHIN)
+        for value, commits in ((b"kept %d" % number, True), (b"lost %d" % number, False)):
+            producer.begin_transaction()
+            for partition in range(PARTITIONS):
+                producer.produce(TRANSACTED, value, partition=partition)
+            producer.flush(WITHIN)
+            if commits:
+                producer.commit_transaction(WITHIN)
+            else:
+                producer.abort_transaction(WITHIN)
+
+    def read(self, topic: str, *, committed: bool = False) -> dict[int, list[bytes]]:
+        """Returns the values of each partition, up to its end."""
+        consumer = Consumer({
+            "bootstrap.servers": self.cluster.bootstrap, "group.id": "check", "enable.auto.commit": False,
+            "isolation.level": "read_committed" if committed else "read_uncommitted", "enable.partition.eof": True,
+            "log_level": 0,
+        })  # fmt: skip
+        found: dict[int, list[bytes]] = {partition: [] for partition in range(PARTITIONS)}
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in found])
+        at_end, end = set[int](), time.monotonic() + WITHIN
+        while len(at_end) < PARTITIONS:
+            assert time.monotonic() < end, f"{topic} cannot be read to its end"
+            message = consumer.poll(1)
+            if message is None:
+                continue
+            if message.error() is not None:
+                at_end.add(message.partition())
+            else:
+                found[message.partition()].append(message.value())
+        consumer.close()
+        return found
+
+    def commit(self, offset: int) -> None:
+        """Commits an offset of the group, wherever its coordinator is now, and reads it again."""
+        consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": GROUP, "log_level": 0})
+        place = TopicPartition(TOPIC, 0, offset)
+
+        def committed() -> bool:
+            consumer.commit(offsets=[place], asynchronous=False)
+            (found,) = consumer.committed([TopicPartition(TOPIC, 0)], timeout=5)
+            return bool(found.offset == offset)
+
+        until(committed, f"the group has committed {offset}")
+        consumer.close()
+
+
+@pytest.fixture(params=list(CLUSTERS))
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mixed]:
+    with Mixed(tmp_path, *CLUSTERS[request.param]) as cluster:
+        yield cluster
+
+
+def test_nothing_acknowledged_is_lost(cluster: Mixed) -> None:
+    story = Story(cluster)
+    story.create(TOPIC, TRANSACTED)
+    load = Load(cluster.bootstrap)
+    try:
+        load.goes_on()
+        story.move_leaders()
+        for number, node in enumerate(story.ids):
+            story.transact(number)
+            story.commit(number)
+            cluster.brokers[node].kill()
+            load.goes_on()
+            cluster.brokers[node].start()
+            until(story.is_whole, f"all replicas are in sync after broker {node} was killed")
+        for node in story.ids:
+            cluster.brokers[node].stop()
+            load.goes_on()
+            cluster.brokers[node].start()
+            until(story.is_whole, f"all replicas are in sync after broker {node} was restarted")
+        story.transact(99)
+        story.commit(99)
+    finally:
+        load.stop()
+    assert load.failures == []
+    for partition, values in story.read(TOPIC).items():
+        numbers = list(map(int, values))
+        assert numbers == sorted(set(numbers)), f"partition {partition} has records twice or out of order"
+        assert set(load.acknowledged[partition]) <= set(numbers), f"partition {partition} has lost records"
+    for partition, values in story.read(TRANSACTED, committed=True).items():
+        assert values == [b"kept %d" % number for number in (0, 1, 2, 99)], partition
+    for node in cluster.brokers.values():
+        node.stop()
+    for topic in (TOPIC, TRANSACTED):
+        for partition in range(PARTITIONS):
+            logs = {node.home.name: contents(node.data / f"{topic}-{partition}") for node in cluster.brokers.values()}
+            assert len(set(logs.values())) == 1, {name: len(log) for name, log in logs.items()}
+    assert [error for node in (*cluster.brokers.values(), cluster.controller) for error in node.errors()] == []
+
+
+def contents(directory: Path) -> bytes:
+    """Returns the batches of a log, wherever its segments end."""
+    return b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
