@@ -181,7 +181,10 @@ class Story:
         consumer.close()
 
 
-@pytest.fixture(params=list(CLUSTERS))
+LONG = dict.fromkeys(list(CLUSTERS)[1:], pytest.mark.long)  # a minute each: the gate has the first
+
+
+@pytest.fixture(params=[pytest.param(name, marks=LONG.get(name, ())) for name in CLUSTERS])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mixed]:
     with Mixed(tmp_path, *CLUSTERS[request.param]) as cluster:
         yield cluster
