@@ -45,13 +45,13 @@ def produce(
     """Produce records of one size until so many bytes are acknowledged; ``settings`` are added to the client's."""
     producer = Producer(
         {
-            **settings,
             "bootstrap.servers": bootstrap,
             "acks": 1,
             "linger.ms": 5,
             "batch.size": 1_000_000,
             "queue.buffering.max.messages": 2_000_000,
             "queue.buffering.max.kbytes": 1_000_000,
+            **settings,
         }
     )
     count = total_bytes // record_bytes
@@ -105,11 +105,11 @@ def consume(
         consumer.close()
 
 
-def latency(bootstrap: str, topic: str, per_second: int, seconds: float) -> list[float]:
-    """Milliseconds from produce() to the consumer's hand, for a steady trickle; acks=1, linger 0."""
+def latency(bootstrap: str, topic: str, per_second: int, seconds: float, acks: int | str = 1) -> list[float]:
+    """Milliseconds from produce() to the consumer's hand, for a steady trickle; linger 0."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "fetch.wait.max.ms": 500})
     consumer.assign([TopicPartition(topic, 0, 0)])
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": 1, "linger.ms": 0})
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 0})
     count, warm_up = int(per_second * seconds), per_second // 2
     found: list[float] = []
 

@@ -41,8 +41,10 @@ COMMON = {
 class Node:
     """One node, of either kind, with a folder of its own."""
 
-    def __init__(self, kind: str, home: Path, properties: Mapping[str, str], port: int) -> None:
-        self.kind, self.home, self.port = kind, home, port
+    def __init__(
+        self, kind: str, home: Path, properties: Mapping[str, str], port: int, heap: tuple[str, ...] = SMALL_HEAP
+    ) -> None:
+        self.kind, self.home, self.port, self.heap = kind, home, port, heap
         self.data = home / "data"
         self.output = home / "output"
         self.properties = {**COMMON, **properties, "log.dirs": str(self.data)}
@@ -62,7 +64,7 @@ class Node:
         if not (self.data / "meta.properties").exists():
             self._format(settings)
         if self.kind == APACHE:
-            jvm = (*SMALL_HEAP, *quick(CURRENT))
+            jvm = (*self.heap, *quick(CURRENT))
             command = java_command(CURRENT, "kafka.Kafka", [str(settings)], options=jvm, log_level="info")
         else:
             command = [*python(), "serve", "--config", str(settings)]
@@ -120,7 +122,7 @@ def python() -> list[str]:
 class Mixed:
     """A controller and some brokers; a context manager. ``kinds`` are those of brokers 1, 2, 3 ..."""
 
-    def __init__(self, home: Path, controller: str, kinds: list[str]) -> None:
+    def __init__(self, home: Path, controller: str, kinds: list[str], *, heap: tuple[str, ...] = SMALL_HEAP) -> None:
         port = free_port()
         voters = f"{CONTROLLER_ID}@127.0.0.1:{port}"
         self.controller = Node(
@@ -133,6 +135,7 @@ class Mixed:
                 "controller.quorum.voters": voters,
             },
             port,
+            heap,
         )
         self.brokers: dict[int, Node] = {}
         for node_id, kind in enumerate(kinds, 1):
@@ -147,6 +150,7 @@ class Mixed:
                     "controller.quorum.voters": voters,
                 },
                 port,
+                heap,
             )
 
     @property

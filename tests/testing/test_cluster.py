@@ -53,6 +53,34 @@ def test_leadership_moves_on_demand(cluster):
         assert cluster.leader("moving") == node
 
 
+def test_a_broker_that_stops_hands_over_first(cluster):
+    cluster.create_topic("handed")
+    leader = cluster.leader("handed")
+    cluster.stop(leader)
+    assert cluster.leader("handed") not in (leader, -1)
+    cluster.start(leader)
+    cluster.wait_in_sync("handed")
+
+
+def test_another_broker_leads_after_a_kill(cluster):
+    cluster.create_topic("killed")
+    leader = cluster.leader("killed")
+    cluster.kill(leader)
+    cluster.wait_until(lambda: cluster._active.image.partition("killed", 0).leader not in (leader, -1))
+    cluster.start(leader)
+    cluster.wait_in_sync("killed")
+
+
+def test_a_broker_that_was_cut_off_comes_back(cluster):
+    cluster.create_topic("cut")
+    leader = cluster.leader("cut")
+    cluster.isolate(leader)
+    cluster.wait_until(lambda: cluster._active.image.partition("cut", 0).leader not in (leader, -1))
+    cluster.heal(leader)
+    cluster.wait_until(lambda: not cluster._active.image.brokers[leader].fenced)
+    cluster.wait_in_sync("cut")
+
+
 def test_two_clusters_know_nothing_of_one_another(cluster):
     with Cluster(1) as other:
         other.create_topic("alone")

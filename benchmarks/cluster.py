@@ -1,0 +1,121 @@
+"""What three copies cost: three brokers and a controller of ours beside Apache Kafka's, on the same machine in turns.
+
+Knows nothing of replication. Both kinds of nodes have the same properties (``compat_tests.apache_kafka.mixed``).
+"""
+
+import contextlib
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from benchmarks import librdkafka
+from benchmarks.measure import MIB, Row, compared, median_ratio
+from compat_tests.apache_kafka.mixed import APACHE, BARNABAS, Mixed
+
+SIZES = {100: 48 * MIB, 1024: 192 * MIB, 10_240: 384 * MIB}
+"""Bytes to send by the size of a record."""
+
+HEAP = ("-Xms512m", "-Xmx512m")
+"""Of each of Apache Kafka's nodes: four of them run at once."""
+
+ALL = {"acks": "all"}
+A_SECOND, SECONDS = 1000, 10
+
+
+class Nodes:
+    """A running cluster of one kind."""
+
+    def __init__(self, cluster: Mixed) -> None:
+        self.cluster = cluster
+        self.bootstrap = cluster.bootstrap
+        self.admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+
+    def cpu_s(self) -> float:
+        """CPU seconds of all nodes so far."""
+        return sum(self._cpu_s(node.process.pid) for node in self._running() if node.process is not None)
+
+    @staticmethod
+    def _cpu_s(pid: int) -> float:
+        times = psutil.Process(pid).cpu_times()
+        return float(times.user + times.system)
+
+    def _running(self) -> list:  # type: ignore[type-arg]
+        return [self.cluster.controller, *self.cluster.brokers.values()]
+
+    def create(self, topic: str) -> None:
+        for future in self.admin.create_topics([NewTopic(topic, 1, 3)]).values():
+            future.result(30)
+
+    def leader(self, topic: str) -> int:
+        with contextlib.suppress(KafkaException):
+            return int(self.admin.list_topics(topic, timeout=5).topics[topic].partitions[0].leader)
+        return -1
+
+
+@contextlib.contextmanager
+def running(kind: str, folder: Path) -> Iterator[Nodes]:
+    with Mixed(folder, kind, [kind] * 3, heap=HEAP) as cluster:
+        yield Nodes(cluster)
+
+
+def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
+    """Producing with acks=all, a steady trickle, and the time until another leader answers."""
+    flows: dict[int, list[tuple[librdkafka.Flow, librdkafka.Flow]]] = {size: [] for size in SIZES}
+    trickles: list[tuple[list[float], list[float]]] = []
+    outages: list[tuple[float, float]] = []
+    for index in range(rounds):
+        of_round: dict[int, list[librdkafka.Flow]] = {size: [] for size in SIZES}
+        found, lasted = [], []
+        for kind in (BARNABAS, APACHE):
+            with running(kind, folder / f"{kind}-{index}") as nodes:
+                for size, total in SIZES.items():
+                    for topic, share in ((f"warm-{size}", 8), (f"bench-{size}", 1)):
+                        nodes.create(topic)
+                        flow = librdkafka.produce(nodes.bootstrap, nodes.cpu_s, topic, size, total // share, ALL)
+                    of_round[size].append(flow)
+                nodes.create("trickle")
+                found.append(librdkafka.latency(nodes.bootstrap, "trickle", A_SECOND, SECONDS, "all"))
+                nodes.create("killed")
+                lasted.append(outage(nodes, "killed"))
+        for size, (ours, theirs) in of_round.items():
+            flows[size].append((ours, theirs))
+        trickles.append((found[0], found[1]))
+        outages.append((lasted[0], lasted[1]))
+    for size, pairs in flows.items():
+        yield from compared(f"three copies: produce {size} B, acks=all", pairs, 1.3, 0.6)
+    for name, part in (("p50", 50), ("p99", 99)):
+        pairs_ms = [tuple(statistics.quantiles(each, n=100)[part - 1] for each in pair) for pair in trickles]
+        yield beside(f"three copies: {A_SECOND:,} records/s, acks=all, {name}, ms", pairs_ms)  # type: ignore[arg-type]
+    yield beside("three copies: kill -9 of the leader to the first acknowledged record, s", outages)
+
+
+def beside(what: str, pairs: list[tuple[float, float]]) -> Row:
+    ours, theirs = (statistics.median(each) for each in zip(*pairs, strict=True))
+    ratio = median_ratio(pairs)
+    return Row(what, f"{ours:,.2f}", f"Apache {theirs:,.2f}", ratio, "<= 1x", ratio <= 1)
+
+
+def outage(nodes: Nodes, topic: str) -> float:
+    """Kills the leader of a topic's partition; the seconds until a record that was sent afterwards is acknowledged."""
+    producer = Producer({
+        "bootstrap.servers": nodes.bootstrap, "acks": "all", "linger.ms": 0, "retry.backoff.ms": 20, "log_level": 0,
+        "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100, "topic.metadata.refresh.fast.interval.ms": 50,
+    })  # fmt: skip
+    acknowledged = threading.Event()
+    producer.produce(topic, b"before")
+    producer.flush(30)
+    leader = nodes.cluster.brokers[nodes.leader(topic)]
+    leader.kill()
+    began = time.perf_counter()
+    producer.produce(topic, b"after", callback=lambda error, _: acknowledged.set() if error is None else None)
+    while not acknowledged.is_set():
+        producer.poll(0.005)
+        if time.perf_counter() - began > 60:
+            raise RuntimeError("no other broker leads within a minute")
+    return time.perf_counter() - began
