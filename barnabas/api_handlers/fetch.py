@@ -4,6 +4,7 @@ Knows nothing of files: a partition returns bytes, which are sent as they are. R
 ``ReplicaManager.readFromLog`` and ``DelayedFetch``; sessions are KIP-227, epochs KIP-320 and KIP-595.
 """
 
+import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -98,11 +99,15 @@ def fetch(
     if access is not None:
         reading.hide(access)
     answers, size, is_complete = reading.read()
+    response: FetchResponse | Later[FetchResponse]
     if reading.not_cached:
-        return Loading(reading, request.max_wait_ms).later
-    if is_complete or size >= reading.min_bytes or request.max_wait_ms <= 0:
-        return reading.answer(answers)
-    return Waiting(reading, reading.min_bytes - size, request.max_wait_ms, Later()).later
+        response = Loading(reading, request.max_wait_ms).later
+    elif is_complete or size >= reading.min_bytes or request.max_wait_ms <= 0:
+        response = reading.answer(answers)
+    else:
+        response = Waiting(reading, reading.min_bytes - size, request.max_wait_ms, Later()).later
+    reading.take_in()
+    return response
 
 
 def follower_of(request: FetchRequest, version: int) -> tuple[int, int]:
@@ -144,8 +149,8 @@ class Reading:
 
     __slots__ = (
         "_cached_only", "_context", "_follower_epoch", "_follower_id", "_has_waited", "_is_follower", "_message_sets",
-        "_version", "broker", "is_incremental", "isolation_level", "max_bytes", "min_bytes", "not_cached", "readable",
-        "refused", "session", "wanted",
+        "_progress", "_version", "broker", "is_incremental", "isolation_level", "max_bytes", "min_bytes",
+        "not_cached", "readable", "refused", "session", "wanted",
     )  # fmt: skip
 
     def __init__(self, request: FetchRequest, context: Context) -> None:
@@ -155,6 +160,7 @@ class Reading:
         self._has_waited = False
         self._cached_only = True
         self.not_cached: list[NotCached] = []
+        self._progress: list[tuple[Partition, RequestedPartition, int]] = []  # of a follower, not taken in yet
         self._follower_id, self._follower_epoch = follower_of(request, self._version)
         self._is_follower = self._follower_id >= 0
         if self._is_follower:
@@ -285,8 +291,8 @@ class Reading:
                 else:
                     records = message_sets.read(partition, offset, limit, up_to=up_to, minimum_one=minimum_one)
                 aborted = aborted_in(log, offset, records) if isolation_level == READ_COMMITTED else None
-                if is_follower:
-                    self._take_in(partition, requested, up_to)
+                if is_follower and not self._has_waited:
+                    self._progress.append((partition, requested, up_to))
             except NotCached as part:
                 self.not_cached.append(part)
                 left, minimum_one = max(left - part.size, 0), False
@@ -330,22 +336,32 @@ class Reading:
         if self._is_follower:
             partition.check_leader(epoch)
             partition.replica(self._follower_id, has_epoch=epoch >= 0)
+            if partition.followers is not None:
+                partition.followers.check_epoch(self._follower_id, self._follower_epoch)
         elif self._version < ANY_REPLICA:
             partition.check_leader(epoch)
         else:
             partition.check_epoch(epoch)
 
-    def _take_in(self, partition: Partition, requested: RequestedPartition, log_end_offset: int) -> None:
-        """Has the leader know where its follower is, since it fetches from there (``Partition.fetchRecords``)."""
-        followers = partition.followers
-        assert followers is not None
-        followers.fetched(
-            followers.replica(self._follower_id, has_epoch=True),
-            requested.fetch_offset,
-            requested.log_start_offset,
-            log_end_offset,
-            self._follower_epoch,
-        )
+    def take_in(self) -> None:
+        """Has the leaders know where their follower is, since it fetches from there (``Partition.fetchRecords``).
+
+        This may complete the requests of producers, whose next ones append at once. So it comes when all is read, and
+        what waits for appends is told of them.
+        """
+        progress, self._progress = self._progress, []
+        for partition, requested, log_end_offset in progress:
+            followers = partition.followers
+            if followers is None:
+                continue  # it has another leader since
+            with contextlib.suppress(KafkaError):
+                followers.fetched(
+                    followers.replica(self._follower_id, has_epoch=True),
+                    requested.fetch_offset,
+                    requested.log_start_offset,
+                    log_end_offset,
+                    self._follower_epoch,
+                )
 
     def _find(self, want: SessionPartition) -> Partition:
         """Returns a partition that is not hosted under its key: its topic may have been created or deleted since."""
@@ -502,6 +518,7 @@ class Loading:
         else:
             Waiting(reading, reading.min_bytes - size, self._max_wait_ms, self.later)
             reading.wait()
+        reading.take_in()
 
 
 class Waiting(DelayedFetch):

@@ -204,6 +204,16 @@ class Followers:
             raise no_replica(has_epoch=has_epoch)
         return replica
 
+    def check_epoch(self, broker_id: int, broker_epoch: int) -> None:
+        """Checks that a follower has not been started again since (KIP-903).
+
+        :param broker_epoch: of the follower; -1 if it sends none
+        :raises NotLeaderOrFollower: it has
+        """
+        alive = self._alive(broker_id)
+        if broker_epoch != -1 and alive is not None and alive.epoch > broker_epoch:
+            raise NotLeaderOrFollower(f"broker {broker_id} has epoch {alive.epoch}, not {broker_epoch}")
+
     def fetched(
         self, replica: Replica, offset: int, log_start_offset: int, leader_end_offset: int, broker_epoch: int
     ) -> None:
@@ -211,11 +221,9 @@ class Followers:
 
         :param leader_end_offset: the log end offset before the read
         :param broker_epoch: of the follower; -1 if it sends none
-        :raises NotLeaderOrFollower: the broker has started again since (KIP-903)
+        :raises NotLeaderOrFollower: as :meth:`check_epoch`
         """
-        alive = self._alive(replica.broker_id)
-        if broker_epoch != -1 and alive is not None and alive.epoch > broker_epoch:
-            raise NotLeaderOrFollower(f"broker {replica.broker_id} has epoch {alive.epoch}, not {broker_epoch}")
+        self.check_epoch(replica.broker_id, broker_epoch)
         has_progressed = replica.log_end_offset != offset or replica.log_start_offset != log_start_offset
         replica.fetched(offset, log_start_offset, leader_end_offset, broker_epoch, self._replication.clock.monotonic())
         if replica.broker_id not in self._maximal_isr and self._change is None and self._may_come(replica):
