@@ -7,7 +7,7 @@ import struct
 
 from barnabas.api_handlers.answering import Later, then
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.handling import handle
+from barnabas.api_handlers.handling import handle, is_exempt
 from barnabas.api_handlers.registry import APIS, CONTROLLER_APIS, FORWARDABLE, Api, api
 from barnabas.api_handlers.session import Session
 from barnabas.broker.envelopes import address_of, principal_of
@@ -97,6 +97,7 @@ def enclosed(response: Response, inner: Context) -> EnvelopeResponse:
     if elsewhere.code in error_codes(response):
         return EnvelopeResponse(error_code=NotController.code)
     if inner.meter is not None:
+        inner.meter.is_exempt = is_exempt(response.request.api_key, inner.session.promise)
         inner.meter.count_mutations()
         inner.meter.count_time()
         if hasattr(response, "throttle_time_ms"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.api_versions import unsupported_version
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.handling import handle
+from barnabas.api_handlers.handling import handle, is_exempt
 from barnabas.api_handlers.session import Session
 from barnabas.errors import CloseConnection, MalformedMessage
 from barnabas.server.connection import Throttled
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from barnabas.security.quotas.client_quotas import Meter
 
 Buffers = list[Buffer]
-
-EXEMPT = frozenset({27})
-"""WriteTxnMarkers, which brokers send one another: their time counts for no client."""
 
 read_api_key = struct.Struct(">h").unpack_from
 
@@ -121,7 +118,7 @@ class Dispatcher:
         context, api_key = self.context, response.request.api_key
         if api_key == ProduceRequest.api_key:
             meter.count_produced()
-        elif api_key in EXEMPT:
+        elif is_exempt(api_key, self.session.promise):
             meter.is_exempt = True
         meter.count_mutations()
         pieces = response.encode_frame(context.correlation_id, context.api_version)

@@ -13,7 +13,7 @@ from barnabas.api_handlers.registry import APIS, BROKER_APIS, CONTROLLER_APIS, C
 from barnabas.api_handlers.session import Session
 from barnabas.broker.controller_channel import ControllerChannel
 from barnabas.broker.envelopes import Sender, enveloped, principal_bytes, principal_of
-from barnabas.cluster.controller.commands import CreateAcls
+from barnabas.cluster.controller.commands import AlterClientQuotas, CreateAcls, QuotaAlteration
 from barnabas.cluster.quorum.client import NO_NODE, Leadership
 from barnabas.errors import (
     CloseConnection,
@@ -25,6 +25,7 @@ from barnabas.errors import (
     NotController,
     PrincipalDeserializationFailure,
     RequestTimedOut,
+    ThrottlingQuotaExceeded,
     TopicAuthorizationFailed,
     UnknownServerError,
     UnknownTopicOrPartition,
@@ -34,6 +35,7 @@ from barnabas.errors import (
 from barnabas.peers.in_process import InProcessPeers, Node
 from barnabas.security.acls import Acl, Operation, PatternType, Permission, ResourceType
 from barnabas.security.principals import Principal
+from barnabas.server.connection import Throttled
 from barnabas.server.dispatch import Dispatcher
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
@@ -269,6 +271,25 @@ def test_the_connection_is_closed_when_the_node_stops(forwarder):
     forwarder.controller_channel.close()
     (outcome,) = forwarder.outcomes
     assert str(outcome) == "this node stops"
+
+
+def test_a_client_is_throttled_for_what_the_controller_has_counted(forwarder, node):
+    quota = QuotaAlteration({"user": "alice"}, [("controller_mutation_rate", 1.0)])
+    assert submitted(node.broker.controller, AlterClientQuotas([quota]))[0].error is None
+    forwarder.quotas = node.broker.quotas
+    dispatcher = forwarder.dispatcher()
+    sent = []
+    for name, partitions in (("t", 30), ("u", 1)):
+        request = creating(name)
+        request.topics[0].num_partitions = partitions
+        answer = dispatcher.respond(memoryview(framed(request, 7))[4:])
+        sent.append(dispatcher.encode(answer.response) if isinstance(answer, Later) else answer)
+    first, second = sent
+    assert [each.error_code for each in decoded(creating("t"), 7, b"".join(first)).topics] == [0]
+    assert type(second) is Throttled
+    refused = decoded(creating("t"), 7, b"".join(second.answer))
+    assert [each.error_code for each in refused.topics] == [ThrottlingQuotaExceeded.code]
+    assert refused.throttle_time_ms / 1000 == second.seconds > 10
 
 
 # ---------------------------------------------------------------- the envelope at the controller
