@@ -38,5 +38,6 @@ class Context:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether the active controller has to answer what it decides: the request has come to another broker."""
-        return not self.session.promise.is_controllers and not self.broker.quorum.is_leader
+        """Whether the active controller has to decide: it is another node, and the request has come to a broker."""
+        quorum = self.broker.quorum
+        return not (self.session.promise.is_controllers or quorum.is_leader or quorum.is_sole_voter)

@@ -80,9 +80,9 @@ class ForwardedApi(Api):
         return getattr(self, name)
 
     def _handle(self, request: Request, context: Any) -> Any:
-        if context.broker.quorum.is_leader:
-            return self._inner.handle(request, context)
-        return importlib.import_module(f"{__package__}.forwarding").forward(request, context)
+        if context.is_elsewhere:
+            return importlib.import_module(f"{__package__}.forwarding").forward(request, context)
+        return self._inner.handle(request, context)
 
     def within(self, versions: Versions) -> "ForwardedApi":
         return ForwardedApi(self._inner.within(versions))

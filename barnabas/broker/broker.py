@@ -308,7 +308,7 @@ class Broker(Node):
 
         :param sender: the client whose rights count, and whose quota if another node decides; None for this broker
         """
-        if self.quorum.is_leader:
+        if self.quorum.is_leader or self.quorum.is_sole_voter:
             self.controller.submit(CreateTopics(wanted, quota=quota), done)
             return
         if self._topic_creation is None:

@@ -70,7 +70,7 @@ class Forwarder:
 
     def __init__(self, clock, peers):
         self.clock, self.quotas, self.authorizer = clock, None, None
-        self.quorum = SimpleNamespace(is_leader=False)
+        self.quorum = SimpleNamespace(is_leader=False, is_sole_voter=False)
         self.leader = 1
         self.controller_channel = ControllerChannel(
             self.node_id,
@@ -433,7 +433,7 @@ def second(forwarder, quiet_node):
 class Elsewhere:
     """The quorum of a broker that does not lead it."""
 
-    is_leader = False
+    is_leader = is_sole_voter = False
 
 
 def asked(broker, request, version, *, principal=ALICE, by_token=False, protocol="SASL_SSL"):

@@ -22,7 +22,7 @@ def guarded(api: Api, request: Request, context: Context) -> Answer:
 
     A request that is forwarded as it is meets the guard of the active controller.
     """
-    if isinstance(api, ForwardedApi) and not context.broker.quorum.is_leader:
+    if isinstance(api, ForwardedApi) and context.is_elsewhere:
         return serve(api, context, request)
     access = Access(context, api.request.__name__.removesuffix("Request"))
     guard = RIGHTS[api.key].guard
