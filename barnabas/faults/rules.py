@@ -63,7 +63,8 @@ class When:
     first: int | None = None
     every: int | None = None
     probability: float | None = None
-    seconds: float | None = None  #: since the rule was set
+    since: float | None = None  #: not before so many seconds after the rule was set
+    seconds: float | None = None  #: no longer than so many seconds after the rule was set
     during: "Rule | None" = None  #: only while that rule is in force
     after: "Rule | None" = None  #: only once that rule has fired
 
@@ -83,6 +84,7 @@ class Action:
     throttle_ms: int | None = None
     leader: int | None = None
     coordinator: tuple[int, str, int] | None = None
+    answer_version: int | None = None  #: the answer has the form of that version, whatever was asked for
     stale: bool = False
     edit: Callable[[Any], object] | None = None
     refuse: bool = False
@@ -179,6 +181,8 @@ class Rule:
             return False
         if when.after is not None and not when.after.hits:
             return False
+        if when.since is not None and now - self._began < when.since:
+            return False
         self.calls += 1
         if when.nth is not None and self.calls != when.nth:
             return False
@@ -211,6 +215,10 @@ def check(rule: Rule) -> None:
     for name in ("nth", "first", "every"):
         if getattr(rule.when, name) is not None and getattr(rule.when, name) < 1:
             raise ImpossibleRule(f"{name} counts from 1 on")
+    if rule.when.since is not None and rule.when.seconds is not None and rule.when.since >= rule.when.seconds:
+        raise ImpossibleRule("since is the begin and seconds the end, both counted from the moment the rule is set")
+    if action.answer_version is not None and rule.api is None:
+        raise ImpossibleRule("answer_version is a version of one API: name the api")
     if action.drip is not None and action.drip < 1:
         raise ImpossibleRule("drip is a number of bytes a second, 1 or more")
     if action.handled and rule.error is None:
@@ -234,6 +242,9 @@ def _check_api(rule: Rule) -> None:
             raise ImpossibleRule(f"a request of {name} names no {subject}; these do: {', '.join(able)}")
     if rule.error is not None and not has_place(api.request, versions):
         raise ImpossibleRule(f"the answer to {name} has no place for an error in versions {versions}; cut it instead")
+    answered = rule.action.answer_version
+    if answered is not None and answered not in api.versions:
+        raise ImpossibleRule(f"{name} is answered in versions {api.versions}, not {answered}")
     if rule.action.throttle_ms is not None and not any(
         field.name == "throttle_time_ms" for field in api.request.response.wire_fields()
     ):

@@ -85,3 +85,29 @@ def answer_lost(faults: Adding, topic: str) -> Scenario:
 def network_cut(faults: Adding, client_id: str) -> Scenario:
     """Packets between a client and the broker are lost: nothing is answered, until the scenario is lifted."""
     return Scenario(faults.add(client_id=client_id, silent="before"))
+
+
+def slow_consumer_evicted(faults: Adding, group: str) -> Scenario:
+    """A consumer was silent for longer than its session, and the group has gone on without it: it has to join again."""
+    commit = faults.add(api="OffsetCommit", group=group, first=1, error="UNKNOWN_MEMBER_ID")
+    heartbeat = faults.add(api="Heartbeat", group=group, first=1, error="UNKNOWN_MEMBER_ID")
+    return Scenario(commit, heartbeat)
+
+
+def quota_exceeded(faults: Adding, client_id: str, *, throttle_ms: int = 1000) -> Scenario:
+    """A client is above its quotas: answers tell it to wait (KIP-219), and it may not create topics (KIP-599)."""
+    produced = faults.add(api="Produce", client_id=client_id, throttle_ms=throttle_ms)
+    fetched = faults.add(api="Fetch", client_id=client_id, throttle_ms=throttle_ms)
+    changed = faults.add(
+        api="CreateTopics",
+        versions="6+",
+        client_id=client_id,
+        error="THROTTLING_QUOTA_EXCEEDED",
+        throttle_ms=throttle_ms,
+    )
+    return Scenario(produced, fetched, changed)
+
+
+def authentication_expires(faults: Adding, principal: str) -> Scenario:
+    """The session of a user has expired: its next request closes the connection (KIP-368), and it may log in again."""
+    return Scenario(faults.add(principal=principal, first=1, cut="before"))

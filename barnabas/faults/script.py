@@ -9,9 +9,20 @@ from typing import Any
 from barnabas.faults.naming import ImpossibleRule
 
 WHOLE = frozenset(
-    {"connection", "partition", "nth", "first", "every", "drip", "correlation_id", "throttle_ms", "leader"}
+    {
+        "answer_version",
+        "connection",
+        "partition",
+        "nth",
+        "first",
+        "every",
+        "drip",
+        "correlation_id",
+        "throttle_ms",
+        "leader",
+    }
 )
-FRACTIONS = frozenset({"probability", "seconds", "delay", "delay_after"})
+FRACTIONS = frozenset({"probability", "since", "seconds", "delay", "delay_after"})
 SWITCHES = frozenset({"handled", "stale", "refuse"})
 
 

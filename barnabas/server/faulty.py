@@ -286,7 +286,10 @@ class Exchange:
             if rule.action.edit or rule.action.throttle_ms is not None or rule.action.leader is not None
             or rule.action.coordinator is not None
         ]  # fmt: skip
-        if changes or self._marks or self._merges or self._seen is not None:
+        told = next(
+            (each.action.answer_version for each in self._fired if each.action.answer_version is not None), None
+        )
+        if changes or self._marks or self._merges or self._seen is not None or told is not None:
             response = kind.decode(answer, version=version, at=at)
             if self._marks:
                 self._with_error(response)
@@ -294,7 +297,7 @@ class Exchange:
                 merged(response, self._failed)
             for rule in changes:
                 edited(rule, response)
-            answer = b"".join(response.encode_frame(self._correlation_id, version))
+            answer = b"".join(response.encode_frame(self._correlation_id, version if told is None else told))
             if self._seen is not None:
                 self._seen.answer = response
         for rule in self._fired:

@@ -92,6 +92,15 @@ class Faults:
     def network_cut(self, client_id: str) -> Scenario:
         return scenarios.network_cut(self, client_id)
 
+    def slow_consumer_evicted(self, group: str) -> Scenario:
+        return scenarios.slow_consumer_evicted(self, group)
+
+    def quota_exceeded(self, client_id: str, *, throttle_ms: int = 1000) -> Scenario:
+        return scenarios.quota_exceeded(self, client_id, throttle_ms=throttle_ms)
+
+    def authentication_expires(self, principal: str) -> Scenario:
+        return scenarios.authentication_expires(self, principal)
+
     # ------------------------------------------------------------ seeing
 
     def record(self) -> Seen:

@@ -66,6 +66,15 @@ def test_a_rule_may_end_by_time(rules, clock):
     assert not rules.fire(a_call())
 
 
+def test_a_rule_may_hold_between_two_moments(rules, clock):
+    rules.add(cut="before", since=2, seconds=5)
+    fired = []
+    for _ in range(7):
+        fired.append(bool(rules.fire(a_call())))
+        clock.advance(1)
+    assert fired == [False, False, True, True, True, False, False]
+
+
 def test_a_rule_may_hold_only_while_another_does_or_once_it_has_fired(rules):
     other = rules.add(api="Fetch", cut="before", first=1)
     rules.add(api="Produce", cut="before", during=other)
@@ -130,6 +139,9 @@ def test_a_partition_is_matched_with_its_topic(rules):
         ),
         ({"refuse": True, "api": "Produce"}, "new connections"),
         ({"topik": "t", "cut": "before"}, "did you mean topic"),
+        ({"cut": "before", "since": 3, "seconds": 3}, "since is the begin"),
+        ({"answer_version": 3}, "name the api"),
+        ({"api": "Produce", "answer_version": 40}, "0-13, not 40"),
     ],
 )
 def test_a_rule_that_can_never_match_is_refused_with_what_would_be_right(rules, rule, text):

@@ -197,6 +197,17 @@ def test_a_wrong_correlation_id_and_a_throttle_time(bench):
     assert struct.unpack_from(">i", bench.ask(REQUEST), 4) == (12,)
 
 
+@pytest.mark.parametrize(("asked", "answered"), [(9, 8), (9, 0), (5, 12)])
+def test_an_answer_of_another_version(asked, answered):
+    bench = Bench(APIS[3], asked)
+    bench.rules.add(api="Metadata", answer_version=answered)
+    frame = bench.ask(named(MetadataRequest, asked))
+    kind = bench.api.request.response
+    assert struct.unpack_from(">ii", frame) == (len(frame) - 4, 7)
+    response = kind.decode(frame, version=answered, at=8 + kind.header_version(answered))
+    assert [each.name for each in response.topics] == [each.name for each in bench.inner.response.topics]
+
+
 def test_a_leader_and_a_coordinator_that_are_elsewhere():
     bench = Bench(APIS[3], 9)
     bench.rules.add(api="Metadata", leader=99)

@@ -193,6 +193,50 @@ def test_a_lost_answer_is_a_duplicate_without_idempotence(broker, client, idempo
     assert values(broker) == [b"tea"] * times
 
 
+def test_a_slow_consumer_is_evicted(broker, client):
+    """What commits as a member is told that it is none; these consumers assign themselves, and are told the same."""
+    with broker.faults.slow_consumer_evicted("g") as scenario, pytest.raises(Exception, match=r"(?i)commit|member"):
+        client.commit(broker)
+    assert scenario.rules[0].hits == 1
+    assert client.commit(broker) == 7
+
+
+def test_a_quota_is_exceeded(broker, client):
+    with broker.faults.quota_exceeded("writer", throttle_ms=50) as scenario:
+        client.send(broker)
+    assert scenario.rules[0].hits == 1
+    assert values(broker) == [b"tea"]
+
+
+def test_a_topic_above_the_quota_is_not_created(broker):
+    admin = kafka.KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers, client_id="writer")
+    with broker.faults.quota_exceeded("writer"), pytest.raises(Exception, match=r"(?i)quota"):
+        admin.create_topics([kafka.admin.NewTopic("u", 1, 1)])
+    admin.close()
+
+
+@pytest.mark.parametrize("library", ["kafka-python", "confluent"])
+def test_an_authentication_expires(library):
+    with Broker(users={"alice": "secret"}) as broker:
+        broker.create_topic("t")
+        settings = broker.client_settings(library, user="alice")
+        if library == "kafka-python":
+            producer = kafka.KafkaProducer(**settings, retries=10)
+            assert producer.partitions_for("t")
+        else:
+            producer = confluent_kafka.Producer(settings)
+            producer.list_topics("t", PATIENCE_S)
+        with broker.faults.authentication_expires("User:alice") as scenario:
+            if library == "kafka-python":
+                producer.send("t", b"tea").get(PATIENCE_S)
+                producer.close()
+            else:
+                producer.produce("t", b"tea")
+                assert producer.flush(PATIENCE_S) == 0
+        assert scenario.hits == 1
+        assert values(broker) == [b"tea"]
+
+
 def test_the_network_between_client_and_broker_is_cut(broker, client):
     cuts = []
 
