@@ -21,7 +21,7 @@ from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 
 from .apache import ApacheController
-from .test_metadata_observers import CLUSTER_ID, Controller
+from .observing import CLUSTER_ID, Controller
 
 IDENTITY = Identity(7, CLUSTER_ID, bytes([7]) * 16)
 PAST_THE_END = 1 << 40
