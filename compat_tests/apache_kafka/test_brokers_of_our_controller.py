@@ -1,0 +1,195 @@
+"""Three brokers of Apache Kafka under a controller of ours: they are killed, stopped and started while they are used.
+
+What has been acknowledged is there, once and in order, at the end; leaders move as they do under Apache Kafka's.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
+from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
+from tests.raw import Client
+
+from .apache import ApacheBroker
+from .test_metadata_observers import CLUSTER_ID, Controller
+
+TOPIC = "orders"
+PARTITIONS = 3
+IDS = (2, 3, 4)
+WITHIN = 30.0
+SETTINGS = {"broker.heartbeat.interval.ms": "300", "replica.lag.time.max.ms": "5000", "min.insync.replicas": "2"}
+
+State = dict[int, tuple[int, list[int], list[int]]]
+"""Leader, replicas and ISR of each partition."""
+
+
+class Load:
+    """Sends numbers to all partitions until it is stopped, and keeps which were acknowledged."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.acknowledged: list[list[int]] = [[] for _ in range(PARTITIONS)]
+        self.refused: list[str] = []
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "delivery.timeout.ms": 60000}
+        )
+        self._stops = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stops.is_set():
+            for partition in range(PARTITIONS):
+                self._producer.produce(TOPIC, str(number), partition=partition, on_delivery=self._told)
+            number += 1
+            self._producer.poll(0.005)
+        self._producer.flush(60)
+
+    def _told(self, error: object, message: object) -> None:
+        if error is not None:
+            self.refused.append(str(error))
+        else:
+            self.acknowledged[message.partition()].append(int(message.value()))  # type: ignore[attr-defined]
+
+    def stop(self) -> None:
+        self._stops.set()
+        self._thread.join(90)
+
+
+class Three:
+    """The brokers, by their ids, and their controller."""
+
+    def __init__(self, home: Path) -> None:
+        self.controller = Controller(home / "controller", standalone=False)
+        self.controller.overrides["broker.session.timeout.ms"] = "3000"
+        self.brokers = {
+            each: ApacheBroker(home / f"broker-{each}", each, CLUSTER_ID, self.controller.quorum, SETTINGS)
+            for each in IDS
+        }
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers.values())
+
+    def start(self) -> None:
+        self.controller.start()
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda broker: broker.start(), self.brokers.values()))
+
+    def ask(self, request: object, version: int) -> object:
+        """Asks a broker that runs, which forwards the request to the controller."""
+        broker = next(each for each in self.brokers.values() if each.process is not None)
+        with Client(broker.port, timeout=30) as client:
+            return client.ask(request, version)  # type: ignore[arg-type]
+
+    def state(self) -> State:
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        found = admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions
+        return {index: (each.leader, list(each.replicas), sorted(each.isrs)) for index, each in found.items()}
+
+    def until(self, holds: Callable[[State], bool]) -> State:
+        deadline = time.monotonic() + WITHIN
+        while True:
+            state = self.state()
+            if holds(state):
+                return state
+            assert time.monotonic() < deadline, state
+            time.sleep(0.1)
+
+    def end(self) -> None:
+        for broker in self.brokers.values():
+            broker.stop(kill=True)
+        self.controller.kill()
+
+
+@pytest.fixture
+def three(kafka_jars: Path, tmp_path: Path) -> Iterator[Three]:
+    cluster = Three(tmp_path)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.end()
+
+
+def all_in_sync(state: State) -> bool:
+    return all(isr == sorted(IDS) for _, _, isr in state.values())
+
+
+def consumed(bootstrap: str) -> list[list[int]]:
+    """Everything in the topic, by partition."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "enable.auto.commit": False})
+    found: list[list[int]] = []
+    for partition in range(PARTITIONS):
+        place = TopicPartition(TOPIC, partition, 0)
+        _, end = consumer.get_watermark_offsets(place, timeout=10)
+        consumer.assign([place])
+        numbers: list[int] = []
+        while consumer.position([place])[0].offset < end:
+            for message in consumer.consume(1000, timeout=1):
+                assert message.error() is None, message.error()
+                numbers.append(int(message.value() or b""))
+        found.append(numbers)
+    consumer.close()
+    return found
+
+
+def test_brokers_come_and_go(three: Three) -> None:
+    replicas = [[2, 3, 4], [3, 4, 2], [4, 2, 3]]
+    admin = AdminClient({"bootstrap.servers": three.bootstrap})
+    (made,) = admin.create_topics([NewTopic(TOPIC, PARTITIONS, replica_assignment=replicas)]).values()
+    made.result(20)
+    three.until(all_in_sync)
+    load = Load(three.bootstrap)
+    time.sleep(1)
+
+    # One is killed: its session ends, the others lead; it comes back.
+    three.brokers[2].stop(kill=True)
+    three.until(lambda state: all(leader in (3, 4) and 2 not in isr for leader, _, isr in state.values()))
+    three.brokers[2].start()
+    three.until(all_in_sync)
+
+    # One stops in order: it leads nothing by then.
+    three.brokers[3].stop()
+    state = three.state()
+    assert all(leader in (2, 4) for leader, _, _ in state.values()), state
+    three.brokers[3].start()
+    three.until(all_in_sync)
+
+    # The controller itself is killed, and finds them all again.
+    three.controller.kill()
+    three.controller.start()
+
+    response = three.ask(ElectLeadersRequest(election_type=0, topic_partitions=None), 2)
+    assert response.error_code == 0  # type: ignore[attr-defined]
+    three.until(lambda state: [leader for leader, _, _ in state.values()] == [2, 3, 4])
+
+    # Partitions move, and with them the leader of one.
+    wanted = AlterPartitionReassignmentsRequest.ReassignableTopic
+    moves = [
+        wanted.ReassignablePartition(partition_index=index, replicas=target)
+        for index, target in ((0, [3, 4]), (1, [4, 3, 2]))
+    ]
+    three.ask(AlterPartitionReassignmentsRequest(topics=[wanted(name=TOPIC, partitions=moves)]), 0)
+    three.until(lambda state: state[0] == (3, [3, 4], [3, 4]) and state[1][1] == [4, 3, 2])
+
+    load.stop()
+    assert load.refused == []
+    assert min(map(len, load.acknowledged)) > 100
+    assert consumed(three.bootstrap) == load.acknowledged
+
+    # One leaves for ever.
+    three.brokers[2].stop()
+    response = three.ask(UnregisterBrokerRequest(broker_id=2), 0)
+    assert response.error_code == 0  # type: ignore[attr-defined]
+    assert three.controller.complaints() == []
+    for broker in three.brokers.values():
+        assert [line for line in broker.log.read_text().splitlines() if " ERROR " in line] == []
