@@ -88,11 +88,14 @@ class Action:
     stale: bool = False
     edit: Callable[[Any], object] | None = None
     refuse: bool = False
+    tls: str | None = None
 
 
 MATCHES, WHENS, ACTIONS = ([each.name for each in fields(part)] for part in (Match, When, Action))
 CUTS: Final = ("before", "after", "half")
 SILENCES: Final = ("before", "after")
+BAD_TLS: Final = {"garbage": b"220 mail.example.com ESMTP\r\n", "alert": b"\x15\x03\x03\x00\x02\x02\x28", "cut": b""}
+"""What is sent in place of a handshake: no TLS at all, the alert handshake_failure, nothing."""
 LEADER_APIS: Final = ("Metadata", "DescribeTopicPartitions")
 
 
@@ -160,6 +163,11 @@ class Rule:
         """Whether the rule is about some topics or partitions of a request, not the whole request."""
         return self.match.topic is not None or self.match.partition is not None
 
+    @property
+    def is_about_connections(self) -> bool:
+        """Whether the rule is about new connections, not about requests."""
+        return self.action.refuse or self.action.tls is not None
+
     def matches(self, call: Call) -> bool:
         """Returns whether the rule is about the request."""
         match, subjects = self.match, call.subjects
@@ -207,11 +215,15 @@ def check(rule: Rule) -> None:
     match, action = rule.match, rule.action
     if action == Action():
         raise ImpossibleRule(f"the rule does nothing: say one of {', '.join(ACTIONS)}")
-    for value, possible, name in ((action.cut, CUTS, "cut"), (action.silent, SILENCES, "silent")):
+    for value, possible, name in (
+        (action.cut, CUTS, "cut"), (action.silent, SILENCES, "silent"), (action.tls, tuple(BAD_TLS), "tls"),
+    ):  # fmt: skip
         if value is not None and value not in possible:
             raise ImpossibleRule(f"{name}={value!r} is none of {', '.join(possible)}")
     if action.refuse and any(getattr(match, name) is not None for name in MATCHES if name != "connection"):
         raise ImpossibleRule("refuse is about new connections, before their first request: match none, or connection")
+    if action.tls is not None and match != Match():
+        raise ImpossibleRule("tls is about new connections, before anything is known of the client: match none")
     for name in ("nth", "first", "every"):
         if getattr(rule.when, name) is not None and getattr(rule.when, name) < 1:
             raise ImpossibleRule(f"{name} counts from 1 on")
@@ -302,7 +314,7 @@ class Rules:
         fired = [
             rule
             for rule in self._rules
-            if not rule.action.refuse and rule.matches(call) and rule.fires(now, self.random)
+            if not rule.is_about_connections and rule.matches(call) and rule.fires(now, self.random)
         ]
         for rule in fired:
             self._note(
@@ -318,6 +330,15 @@ class Rules:
                 self._note(f"connection {connection}", rule)
                 return True
         return False
+
+    def bad_tls(self) -> bytes | None:
+        """Returns what a new client is sent in place of a handshake; None if there shall be one."""
+        now = self._clock.monotonic()
+        for rule in self._rules:
+            if rule.action.tls is not None and rule.fires(now, self.random):
+                self._note("a handshake", rule)
+                return BAD_TLS[rule.action.tls]
+        return None
 
     def report(self) -> str:
         """Returns which rule fired when, a line each."""

@@ -21,6 +21,7 @@ from barnabas.wire.message import Request, Response
 
 if TYPE_CHECKING:
     from barnabas.server.listener import Guest, Listener
+    from barnabas.server.tls import TlsTransport
     from barnabas.wire.types import Buffer
 
 logger = logging.getLogger(__name__)
@@ -65,8 +66,11 @@ class Watch:
 
     def admits(self, guest: "Guest") -> bool:
         """Returns whether a new connection is not refused."""
-        if not isinstance(guest, Connection):
-            return True  # a handshake: the connection after it is asked about
+        if not isinstance(guest, Connection):  # a handshake: the connection after it is asked about
+            said = self.rules.bad_tls()
+            if said is not None:
+                cast("TlsTransport", guest).send_in_the_clear(said)
+            return True
         guest.wrap(self._wrapped)
         return not self.rules.refuses(guest.session.number)
 

@@ -348,6 +348,12 @@ class TlsTransport(asyncio.BufferedProtocol):
         self.is_closing = True
         self._raw.close()
 
+    def send_in_the_clear(self, data: bytes) -> None:
+        """Sends these bytes in place of a handshake, and closes: a fault that a test wants."""
+        self.is_closing = True
+        self._raw.write(data)
+        self._raw.close()
+
     def abort(self) -> None:
         self.is_closing = True
         self._raw.abort()

@@ -139,6 +139,8 @@ def test_a_partition_is_matched_with_its_topic(rules):
         ),
         ({"refuse": True, "api": "Produce"}, "new connections"),
         ({"topik": "t", "cut": "before"}, "did you mean topic"),
+        ({"tls": "badly"}, "garbage, alert, cut"),
+        ({"tls": "alert", "client_id": "c"}, "match none"),
         ({"cut": "before", "since": 3, "seconds": 3}, "since is the begin"),
         ({"answer_version": 3}, "name the api"),
         ({"api": "Produce", "answer_version": 40}, "0-13, not 40"),

@@ -323,3 +323,18 @@ def test_nothing_of_tls_is_imported_without_it():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("tls", "error"),
+    [("garbage", "WRONG_VERSION_NUMBER|wrong version"), ("alert", "(?i)handshake.failure"), ("cut", "EOF|reset")],
+)
+def test_a_fault_may_speak_tls_badly(broker, authority, tls, error):
+    with broker.faults.add(tls=tls, first=1) as rule:
+        with Client(port_of(broker, "PLAINTEXT")) as plain:
+            assert plain.ask(ASK, 4).api_keys
+        with pytest.raises((ssl.SSLError, ConnectionError), match=error):
+            TlsClient(port_of(broker, "SSL"), authority)
+        with TlsClient(port_of(broker, "SSL"), authority) as client:
+            assert client.ask(ASK, 4).api_keys
+    assert rule.hits == 1
