@@ -7,8 +7,15 @@ Knows nothing of how a log looks up a timestamp. Rules of Apache Kafka's ``Repli
 from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.replication.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
-from barnabas.errors import InvalidRequest, KafkaError, UnknownServerError, UnsupportedVersion
+from barnabas.cluster.replication.partition import READ_COMMITTED, READ_LOG_END, READ_UNCOMMITTED, Partition
+from barnabas.errors import (
+    InvalidRequest,
+    KafkaError,
+    LeaderNotAvailable,
+    OffsetNotAvailable,
+    UnknownServerError,
+    UnsupportedVersion,
+)
 from barnabas.log.partition_log import PartitionLog
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 
@@ -35,6 +42,12 @@ KNOWN_SINCE = {
 
 CONSUMER = -1
 """The replica id of a consumer, which sees only committed records; brokers and tools see the whole log."""
+
+DEBUGGING = -2
+"""The replica id of a tool, which may ask any replica."""
+
+OFFSET_NOT_AVAILABLE_SINCE = 5
+"""The first version that knows OFFSET_NOT_AVAILABLE (KIP-207)."""
 
 Found = tuple[int, int, int]
 """Timestamp, offset and leader epoch."""
@@ -75,15 +88,31 @@ def answer(topic: str, requested: RequestedPartition, request: ListOffsetsReques
             raise UnknownServerError(f"there is no isolation level {request.isolation_level}")
         check_timestamp(requested.timestamp, context.api_version)
         partition = context.broker.partition(topic, requested.partition_index)
-        partition.check_leader(requested.current_leader_epoch)
-        end = partition.log.log_end_offset
-        up_to = partition.readable_up_to(request.isolation_level) if is_consumer else end
-        timestamp, offset, leader_epoch = find(partition, requested.timestamp, up_to)
+        if request.replica_id == DEBUGGING:
+            partition.check_epoch(requested.current_leader_epoch)
+        else:
+            partition.check_leader(requested.current_leader_epoch)
+        up_to = partition.readable_up_to(request.isolation_level if is_consumer else READ_LOG_END)
+        found = find(partition, requested.timestamp, up_to)
+        if is_consumer and partition.followers is not None and not partition.followers.has_high_watermark:
+            check_available(partition, requested.timestamp, found, context.api_version)
+        timestamp, offset, leader_epoch = found
     except KafkaError as error:
         return Answer(partition_index=requested.partition_index, error_code=error.code)
     return Answer(
         partition_index=requested.partition_index, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch
     )
+
+
+def check_available(partition: Partition, timestamp: int, found: Found, version: int) -> None:
+    """Checks what was found after an election, while the high watermark is behind the start of the epoch (KIP-207).
+
+    What consumers were told by the leader before may be more than what this one knows to be committed.
+
+    :raises OffsetNotAvailable: a consumer may have been told more
+    """
+    if timestamp == LATEST or found != find(partition, timestamp, partition.log.log_end_offset):
+        raise OffsetNotAvailable if version >= OFFSET_NOT_AVAILABLE_SINCE else LeaderNotAvailable
 
 
 def check_timestamp(timestamp: int, version: int) -> None:

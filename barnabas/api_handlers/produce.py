@@ -23,7 +23,8 @@ from barnabas.api_handlers.produce_in_transaction import (
 )
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
-from barnabas.cluster.replication.partition import Partition
+from barnabas.clock import Timer
+from barnabas.cluster.replication.partition import ACKS_ALL, Done, Partition
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import (
     CloseConnection,
@@ -38,6 +39,7 @@ from barnabas.errors import (
     NotEnoughReplicas,
     NotLeaderOrFollower,
     RecordListTooLarge,
+    RequestTimedOut,
     TransactionalIdAuthorizationFailed,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -138,7 +140,7 @@ def produce(
     response = ProduceResponse(responses=responses)
     if failure is not None and version >= NAMES_LEADER:
         name_leaders(response, broker, context.session.listener)
-    return when_safe(response, unsafe, request.acks, context) if unsafe else response
+    return when_safe(response, unsafe, request, context) if unsafe else response
 
 
 @error_shape(ProduceRequest)
@@ -216,25 +218,51 @@ def converted(records: Buffer, policy: ProducePolicy, now_ms: int) -> RecordBatc
     return validate_message_set(records, policy, now_ms)
 
 
-def when_safe(response: ProduceResponse, unsafe: list[Unsafe], acks: int, context: Context) -> Later[ProduceResponse]:
-    """Returns the response once all batches are safe. A partition whose batch is lost has an error."""
+def when_safe(
+    response: ProduceResponse, unsafe: list[Unsafe], request: ProduceRequest, context: Context
+) -> Later[ProduceResponse]:
+    """Returns the response once all batches are safe. A partition whose batch is lost has an error.
+
+    With acks=all, a partition whose followers have not got the batch in the time of the request has REQUEST_TIMED_OUT
+    (``DelayedProduce``). The batch is in the log then, and may still become safe.
+    """
     later: Later[ProduceResponse] = Later()
     broker, version, listener = context.broker, context.api_version, context.session.listener
-    waiting = len(unsafe)
+    waiting: dict[int, tuple[Partition, Done]] = {}
+    timer: Timer | None = None
 
-    def done(partition: Partition, answer: Answer, error: KafkaError | None) -> None:
-        nonlocal waiting
+    def done(number: int, answer: Answer, error: KafkaError | None) -> None:
+        partition, _ = waiting.pop(number)
         if error is not None:
-            answer.error_code, answer.base_offset = error.code, -1
+            answer.error_code = error.code
+            if isinstance(error, KafkaStorageError):  # Apache Kafka flushes before it has an offset
+                answer.base_offset = -1
             if version >= NAMES_LEADER and isinstance(error, NotLeaderOrFollower):
                 set_leader(answer, partition)
                 name_leaders(response, broker, listener)
-        waiting -= 1
         if not waiting:
+            if timer is not None:
+                timer.cancel()
             later.resolve(response)
 
-    for partition, offset, answer in unsafe:
-        partition.when_safe(offset, acks, partial(done, partition, answer))
+    def expire() -> None:
+        for partition, call in list(waiting.values()):
+            partition.stop_waiting(call)
+            call(RequestTimedOut())
+
+    def cancel() -> None:
+        if timer is not None:
+            timer.cancel()
+        for partition, call in waiting.values():
+            partition.stop_waiting(call)
+
+    for number, (partition, _, answer) in enumerate(unsafe):
+        waiting[number] = (partition, partial(done, number, answer))
+    for number, (partition, offset, _) in enumerate(unsafe):
+        partition.when_safe(offset, request.acks, waiting[number][1])
+    if waiting and request.acks == ACKS_ALL and any(each.followers is not None for each, _ in waiting.values()):
+        timer = broker.scheduler.call_later(max(request.timeout_ms, 0) / 1000, expire)
+        later.on_cancel = cancel
     return later
 
 

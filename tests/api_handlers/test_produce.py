@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.api_handlers.produce import produce
-from barnabas.errors import CloseConnection
+from barnabas.errors import CloseConnection, NotEnoughReplicas, NotLeaderOrFollower, RequestTimedOut
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -228,3 +228,64 @@ def test_a_disk_that_fails_meanwhile_is_told(quiet_node):
     held.go_on(failing=OSError(5, "Input/output error"))
     (answer,) = later.response.responses[0].partition_responses
     assert (answer.error_code, answer.base_offset) == (56, -1)
+
+
+# ---------------------------------------------------------------- followers
+
+
+@pytest.fixture
+def followed(partition):
+    """The partition with a follower in the ISR."""
+    image = partition.image
+    partition.become_leader(
+        image._replace(
+            replicas=(*image.replicas, 8), isr=(*image.isr, 8), directories=(bytes(16),) * 2, partition_epoch=1
+        )
+    )
+    return partition
+
+
+def fetched_to(partition, offset):
+    followers = partition.followers
+    followers.fetched(followers.replica(8, has_epoch=True), offset, 0, partition.log.log_end_offset, -1)
+
+
+def replicated(later):
+    (answer,) = later.response.responses[0].partition_responses
+    return answer.error_code, answer.base_offset
+
+
+def test_acks_all_are_answered_when_followers_have_it(node, followed):
+    later = promised(node, asked(batch(), acks=-1))
+    assert later.response is None
+    fetched_to(followed, 1)
+    assert replicated(later) == (0, 0)
+    node.clock.advance(2)
+    assert replicated(later) == (0, 0)
+
+
+def test_acks_1_need_no_follower(node, followed):
+    assert send(node, asked(batch(), acks=1)).error_code == 0
+
+
+def test_followers_that_do_not_get_it_in_time(node, followed):
+    later = promised(node, asked(batch(), acks=-1))
+    node.clock.advance(0.9)
+    assert later.response is None
+    node.clock.advance(0.1)
+    assert replicated(later) == (RequestTimedOut.code, 0)  # the offset stays, as Apache Kafka's DelayedProduce has it
+    fetched_to(followed, 1)
+    assert replicated(later) == (RequestTimedOut.code, 0)
+
+
+def test_leadership_is_lost_while_followers_are_waited_for(node, followed):
+    later = promised(node, asked(batch(), acks=-1))
+    followed.become_follower(followed.image._replace(leader=8, leader_epoch=1))
+    assert replicated(later) == (NotLeaderOrFollower.code, 0)
+
+
+def test_too_few_are_in_sync(node, followed):
+    followed.become_leader(followed.image._replace(isr=followed.image.isr[:1], partition_epoch=2))
+    followed.log.update_config(followed.log.config._replace(min_insync_replicas=2))
+    answer = send(node, asked(batch(), acks=-1))
+    assert (answer.error_code, answer.base_offset) == (NotEnoughReplicas.code, -1)

@@ -1,19 +1,27 @@
-"""Fetch by a follower: who may, up to where, and what the leader learns from it."""
+"""Fetch by a follower: who may, up to where, what the leader learns from it, and what other requests wait for it."""
 
 import pytest
 
 from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.delete_records import delete_records
+from barnabas.api_handlers.list_offsets import list_offsets
 from barnabas.broker.isr_changes import IsrChanges
 from barnabas.cluster.image.image import BrokerImage
 from barnabas.errors import (
     FencedLeaderEpoch,
+    LeaderNotAvailable,
     NotLeaderOrFollower,
+    OffsetNotAvailable,
     OffsetOutOfRange,
+    RequestTimedOut,
     UnknownLeaderEpoch,
     UnknownTopicId,
 )
+from barnabas.wire.messages.delete_records import DeleteRecordsRequest
 from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from tests.api_handlers.test_fetch import answered, asked, offsets_in, only, send
+from tests.asking import context_of
 
 FOLLOWER, FOLLOWER_EPOCH = 8, 70
 
@@ -38,13 +46,24 @@ def alive(monkeypatch):
     return brokers
 
 
-def fetched(node, log, offset, *, epoch=1, last_epoch=-1, replica=FOLLOWER, broker_epoch=FOLLOWER_EPOCH, **options):
+def fetched(
+    node,
+    log,
+    offset,
+    *,
+    log_start_offset=0,
+    epoch=1,
+    last_epoch=-1,
+    replica=FOLLOWER,
+    broker_epoch=FOLLOWER_EPOCH,
+    **options,
+):
     request = asked([offset], **options)
     topic = request.topics[0]
     topic.topic_id = options.get("topic_id", log.topic_id)
     topic.partitions[0].current_leader_epoch = epoch
     topic.partitions[0].last_fetched_epoch = last_epoch
-    topic.partitions[0].log_start_offset = 0
+    topic.partitions[0].log_start_offset = log_start_offset
     request.replica_state = FetchRequest.ReplicaState(replica_id=replica, replica_epoch=broker_epoch)
     return send(node, request, 17)
 
@@ -134,3 +153,95 @@ def test_consumers_read_from_followers_since_version_11(node, log):
     log.become_follower(log.image._replace(leader=FOLLOWER, leader_epoch=2))
     assert offsets_in(only(answered(send(node, asked([0]), 11)))) == [0, 1, 2]
     assert only(answered(send(node, asked([0]), 10), 10)).error_code == NotLeaderOrFollower.code
+
+
+# ---------------------------------------------------------------- what waits for followers
+
+
+def deleted(node, offset):
+    topics = [
+        DeleteRecordsRequest.DeleteRecordsTopic(
+            name="t",
+            partitions=[
+                DeleteRecordsRequest.DeleteRecordsTopic.DeleteRecordsPartition(partition_index=0, offset=offset)
+            ],
+        )
+    ]
+    return delete_records(DeleteRecordsRequest(topics=topics, timeout_ms=1000), context_of(node.broker, 2))
+
+
+def told_of(response):
+    (topic,) = response.responses if hasattr(response, "responses") else response.topics
+    (partition,) = topic.partitions
+    return partition
+
+
+@pytest.fixture
+def replicated(node, log, alive):
+    """Both followers have everything."""
+    for replica in (FOLLOWER, 9):
+        fetched(node, log, 5, replica=replica)
+    assert log.log.high_watermark == 5
+    return log
+
+
+def test_deleted_records_are_gone_when_no_replica_has_them(node, replicated):
+    later = deleted(node, 3)
+    fetched(node, replicated, 5, log_start_offset=3)
+    node.clock.advance(0)
+    assert later.response is None
+    fetched(node, replicated, 5, replica=9, log_start_offset=3)
+    node.clock.advance(0)
+    told = told_of(later.response)
+    assert (told.error_code, told.low_watermark) == (0, 3)
+
+
+def test_a_fenced_follower_is_not_waited_for(node, replicated, alive):
+    alive[9] = alive[9]._replace(fenced=True)
+    later = deleted(node, 3)
+    fetched(node, replicated, 5, log_start_offset=3)
+    node.clock.advance(0)
+    assert told_of(later.response).error_code == 0
+
+
+def test_followers_that_do_not_delete_in_time(node, replicated):
+    later = deleted(node, 3)
+    node.clock.advance(1)
+    told = told_of(later.response)
+    assert (told.error_code, told.low_watermark) == (RequestTimedOut.code, 0)
+
+
+def test_leadership_lost_while_followers_delete(node, replicated):
+    later = deleted(node, 3)
+    replicated.become_follower(replicated.image._replace(leader=FOLLOWER, leader_epoch=2))
+    node.clock.advance(0)
+    told = told_of(later.response)
+    assert (told.error_code, told.low_watermark) == (NotLeaderOrFollower.code, -1)
+
+
+def listed(node, timestamp, version=7, replica_id=-1):
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    partitions = [topic.ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
+    request = ListOffsetsRequest(replica_id=replica_id, topics=[topic(name="t", partitions=partitions)])
+    told = told_of(node.ask(list_offsets, request, version))
+    return told.error_code, told.offset
+
+
+def test_offsets_after_an_election(node, log):
+    """What an earlier leader may have told of is not taken back (KIP-207)."""
+    log.become_leader(log.image._replace(leader_epoch=2, partition_epoch=2))
+    assert log.followers.epoch_start_offset == 5
+    assert listed(node, -1) == (OffsetNotAvailable.code, -1)
+    assert listed(node, -1, version=4) == (LeaderNotAvailable.code, -1)
+    assert listed(node, -2) == (0, 0)
+    assert listed(node, 0) == (OffsetNotAvailable.code, -1)
+    assert listed(node, 2**62) == (0, -1)
+    assert listed(node, -1, replica_id=FOLLOWER) == (0, 5)
+    fetched(node, log, 5, epoch=2)
+    assert listed(node, -1) == (0, 5)
+
+
+def test_tools_may_ask_any_replica(node, log):
+    log.become_follower(log.image._replace(leader=FOLLOWER, leader_epoch=2))
+    assert listed(node, -1, replica_id=-2) == (0, 5)
+    assert listed(node, -1) == (NotLeaderOrFollower.code, -1)

@@ -135,6 +135,7 @@ class Followers:
     """The followers of a partition that this node leads.
 
     :param progressed: called when the high watermark may advance
+    :param started_later: called when the low watermark may advance
     """
 
     def __init__(
@@ -144,12 +145,14 @@ class Followers:
         log: PartitionLog,
         replication: Replication,
         progressed: Callable[[], object],
+        started_later: Callable[[], object],
     ) -> None:
         self._node_id = node_id
         self._topic, self._topic_id, self._index = name
         self.log = log
         self._replication = replication
         self._progressed = progressed
+        self._started_later = started_later
         self._replicas: dict[int, Replica] = {}
         self.isr: tuple[int, ...] = ()  #: as committed by the controller
         self._maximal_isr: tuple[int, ...] = ()  # and those whose coming has been proposed
@@ -224,7 +227,7 @@ class Followers:
         :raises NotLeaderOrFollower: as :meth:`check_epoch`
         """
         self.check_epoch(replica.broker_id, broker_epoch)
-        has_progressed = replica.log_end_offset != offset or replica.log_start_offset != log_start_offset
+        has_progressed, starts_later = replica.log_end_offset != offset, replica.log_start_offset != log_start_offset
         replica.fetched(offset, log_start_offset, leader_end_offset, broker_epoch, self._replication.clock.monotonic())
         if replica.broker_id not in self._maximal_isr and self._change is None and self._may_come(replica):
             isr = (*self.isr, replica.broker_id)
@@ -233,6 +236,8 @@ class Followers:
             self._propose(isr)
         if has_progressed:
             self._progressed()
+        if starts_later:
+            self._started_later()
 
     def in_sync(self) -> Iterable[Replica]:
         """Returns the followers in the ISR."""

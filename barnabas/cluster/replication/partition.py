@@ -140,7 +140,9 @@ class Partition:
 
             assert self._replication is not None
             name = (self.topic, self.topic_id, self.index)
-            self.followers = Followers(self.node_id, name, self.log, self._replication(), self._progressed)
+            self.followers = Followers(
+                self.node_id, name, self.log, self._replication(), self._progressed, self._changed
+            )
         self.followers.lead(image)
 
     def _forget_followers(self) -> None:
@@ -251,6 +253,11 @@ class Partition:
             self._complete_safe()
 
     # ------------------------------------------------------------ replicas
+
+    @property
+    def low_watermark(self) -> int:
+        """The offset before which no replica has records any more (KIP-107)."""
+        return self.log.log_start_offset if self.followers is None else self.followers.low_watermark
 
     def replica(self, broker_id: int, *, has_epoch: bool) -> "Replica":
         """Returns the follower on that broker, which fetches from this node.
