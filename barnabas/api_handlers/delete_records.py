@@ -10,7 +10,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import derived, error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.replication.delayed_fetch import DelayedFetch
-from barnabas.cluster.replication.partition import READ_UNCOMMITTED, Partition
+from barnabas.cluster.replication.partition import LOW_WATERMARK, Partition
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import InvalidTopicException, KafkaError, OffsetOutOfRange, PolicyViolation, RequestTimedOut
 from barnabas.wire.message import Response
@@ -76,7 +76,7 @@ class Waiting(DelayedFetch):
     def __init__(self, answers: Answers, pending: Pending, timeout_ms: int, context: Context) -> None:
         broker = context.broker
         partitions = [broker.partitions[key] for key in pending]
-        super().__init__(broker.scheduler, partitions, READ_UNCOMMITTED, max(timeout_ms, 0))
+        super().__init__(broker.scheduler, partitions, LOW_WATERMARK, max(timeout_ms, 0))
         self._answers, self._pending, self._context = answers, pending, context
         self.later: Later[DeleteRecordsResponse] = Later()
         self.later.on_cancel = self.stop

@@ -32,6 +32,8 @@ READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
 READ_LOG_END: Final = 2
 """What a follower reads, beside the isolation levels of consumers (``FetchIsolation.LOG_END``)."""
+LOW_WATERMARK: Final = 3
+"""What is waited for after records were deleted: no replica has them any more."""
 
 ACKS_ALL: Final = -1
 """The ``acks`` that wait for all in-sync replicas."""
@@ -57,6 +59,7 @@ class Partition:
 
     __slots__ = (
         "_end_watchers",
+        "_low_watchers",
         "_replication",
         "_stable_watchers",
         "_unsafe",
@@ -95,6 +98,7 @@ class Partition:
         self.leader_epoch = -1
         self.followers: Followers | None = None  #: where this node leads, and there are other replicas
         self._end_watchers: set[Watcher] = set()  # of the log end offset
+        self._low_watchers: set[Watcher] = set()  # of the low watermark
         self._watchers: set[Watcher] = set()  # of the high watermark
         self._stable_watchers: set[Watcher] = set()  # of the last stable offset
         self._unsafe: dict[bool, deque[Unsafe]] = {}  # in the order of the log; under True with acks=all
@@ -141,7 +145,7 @@ class Partition:
             assert self._replication is not None
             name = (self.topic, self.topic_id, self.index)
             self.followers = Followers(
-                self.node_id, name, self.log, self._replication(), self._progressed, self._changed
+                self.node_id, name, self.log, self._replication(), self._progressed, self._started_later
             )
         self.followers.lead(image)
 
@@ -251,6 +255,11 @@ class Partition:
         if self.leads and not self.log.is_offline:
             self._advance_high_watermark()
             self._complete_safe()
+
+    def _started_later(self) -> None:
+        """Takes in that the log of a follower starts later."""
+        for watcher in list(self._low_watchers):
+            watcher(0)
 
     # ------------------------------------------------------------ replicas
 
@@ -395,18 +404,19 @@ class Partition:
     def watch(self, watcher: Watcher, isolation_level: int) -> None:
         """Calls ``watcher`` whenever a reader of that isolation level can read more, or should look again.
 
+        Beside the isolation levels there are :data:`READ_LOG_END` and :data:`LOW_WATERMARK`.
+
         The call may come in the middle of an append: the watcher makes a note, and reads later.
         """
-        if isolation_level == READ_LOG_END:
-            self._end_watchers.add(watcher)
-        else:
-            (self._stable_watchers if isolation_level == READ_COMMITTED else self._watchers).add(watcher)
+        self._watchers_of(isolation_level).add(watcher)
+
+    def _watchers_of(self, isolation_level: int) -> set[Watcher]:
+        return (self._watchers, self._stable_watchers, self._end_watchers, self._low_watchers)[isolation_level]
 
     def unwatch(self, watcher: Watcher) -> None:
         """Calls ``watcher`` no more."""
-        self._watchers.discard(watcher)
-        self._stable_watchers.discard(watcher)
-        self._end_watchers.discard(watcher)
+        for watchers in (self._watchers, self._stable_watchers, self._end_watchers, self._low_watchers):
+            watchers.discard(watcher)
 
     def _tell(self, watchers: set[Watcher], before: int, after: int, batch: RecordBatch | None) -> None:
         """Tells the watchers of a watermark how many bytes it has passed."""
@@ -422,5 +432,5 @@ class Partition:
 
     def _changed(self) -> None:
         """Has all watchers look again."""
-        for watcher in [*self._watchers, *self._stable_watchers, *self._end_watchers]:
+        for watcher in [*self._watchers, *self._stable_watchers, *self._end_watchers, *self._low_watchers]:
             watcher(0)
