@@ -6,8 +6,10 @@ Knows nothing of what is done to it, or why.
 import signal
 from abc import ABC, abstractmethod
 from pathlib import Path
+from random import Random
 
 from compat_tests.apache_kafka.apache import ApacheKafka
+from compat_tests.apache_kafka.mixed import BARNABAS, Mixed, Node
 from compat_tests.running import ALONE, BarnabasProcess
 from tests.history.proxy import Proxy
 
@@ -24,6 +26,8 @@ HASTE = {
 
 class Broker(ABC):
     """A broker that clients reach by ``bootstrap`` whichever port it has itself."""
+
+    copies = 1
 
     def __init__(self, proxy: Proxy, process: "BarnabasProcess | ApacheKafka") -> None:
         self.proxy, self.process = proxy, process
@@ -50,6 +54,18 @@ class Broker(ABC):
     def complaints(self) -> list[str]:
         """What it logged as an error, if that says anything."""
         return []
+
+    def choose(self, random: Random) -> int:
+        """Returns the id of the broker to which the next fault happens; there is but one here."""
+        return 1
+
+    def calm(self) -> None:
+        """No more faults of the network."""
+        self.proxy.calm()
+
+    def end(self) -> None:
+        self.resume()
+        self.kill()
 
 
 def address(proxy: Proxy) -> str:
@@ -108,4 +124,76 @@ class Apache(Broker):
         self.process.stop(kill=True)
 
 
-BROKERS: dict[str, type[Barnabas] | type[Apache]] = {"barnabas": Barnabas, "apache": Apache}
+class Cluster(Broker):
+    """Three brokers of Barnabas and a controller, each a process. Faults happen to the broker that was chosen last.
+
+    Each broker has a proxy, which is its advertised address for clients and for the other brokers.
+    """
+
+    copies = 3
+
+    def __init__(self, home: Path, proxy: Proxy, level: int, mistake: str | None = None) -> None:
+        assert mistake is None and level == 2, "mistakes and levels are for one broker"
+        self.cluster = Mixed(home, BARNABAS, [BARNABAS] * 3)
+        self._proxies = [proxy, Proxy(), Proxy()]
+        for each in self._proxies[1:]:
+            each.__enter__()
+        self.nodes = list(self.cluster.brokers.values())
+        for each, node in zip(self._proxies, self.nodes, strict=True):
+            node.properties |= HASTE | {"advertised.listeners": f"PLAINTEXT://{address(each)}"}
+        self.bootstrap = ",".join(map(address, self._proxies))
+        self._chosen = 0
+
+    @property
+    def node(self) -> Node:
+        return self.nodes[self._chosen]
+
+    @property
+    def proxy(self) -> Proxy:  # type: ignore[override]
+        return self._proxies[self._chosen]
+
+    def choose(self, random: Random) -> int:
+        self._chosen = random.randrange(len(self.nodes))
+        return self._chosen + 1
+
+    def start(self) -> None:
+        """Starts what does not run."""
+        self.cluster.controller.start()
+        for each, node in zip(self._proxies, self.nodes, strict=True):
+            node.start()
+            each.target = node.port
+
+    def stop(self) -> None:
+        self.node.stop()
+
+    def kill(self) -> None:
+        self.node.kill()
+
+    def pause(self) -> None:
+        assert self.node.process is not None
+        self.node.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        for node in self.nodes:
+            if node.process is not None:
+                node.process.send_signal(signal.SIGCONT)
+
+    def calm(self) -> None:
+        for each in self._proxies:
+            each.calm()
+
+    def end(self) -> None:
+        self.resume()
+        self.cluster.__exit__()
+        for each in self._proxies[1:]:
+            each.__exit__(None, None, None)
+
+    def complaints(self) -> list[str]:
+        return [line for node in (self.cluster.controller, *self.nodes) for line in node.errors()]
+
+
+BROKERS: dict[str, type[Barnabas] | type[Apache] | type[Cluster]] = {
+    "barnabas": Barnabas,
+    "apache": Apache,
+    "cluster": Cluster,
+}

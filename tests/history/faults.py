@@ -23,13 +23,18 @@ DELAY_S = (0.05, 0.5)
 class Faults:
     """Does what the plan says, one fault after the other; ``events`` is what was done, and when."""
 
-    def __init__(self, broker: Broker, proxy: Proxy, plan: Plan, now: Callable[[], float]) -> None:
-        self.broker, self.proxy = broker, proxy
+    def __init__(self, broker: Broker, plan: Plan, now: Callable[[], float]) -> None:
+        self.broker = broker
         self.plan = plan
         self.random = Random(f"{plan.seed}/details")
         self.now = now
         self.events: list[dict[str, Any]] = []
         self.counts: Counter[str] = Counter()
+
+    @property
+    def proxy(self) -> Proxy:
+        """Before the broker to which it happens."""
+        return self.broker.proxy
 
     def run(self) -> None:
         """Until there are no more, or it is time to end; the broker runs, and all is calm, when it returns."""
@@ -37,7 +42,9 @@ class Faults:
             if self.now() + fault.wait_s > self.plan.seconds:
                 return
             time.sleep(fault.wait_s)
-            self.events.append({"at": round(self.now(), 3), "kind": fault.kind, "seconds": fault.seconds})
+            broker = self.broker.choose(self.random)
+            event = {"at": round(self.now(), 3), "kind": fault.kind, "seconds": fault.seconds, "broker": broker}
+            self.events.append(event)
             self.counts[fault.kind] += 1
             getattr(self, fault.kind)(fault.seconds)
             self.events.append({"at": round(self.now(), 3), "kind": f"{fault.kind} over"})

@@ -40,9 +40,9 @@ def run(plan: Plan, home: Path, kind: str = "barnabas", mistake: str | None = No
         broker: Broker = BROKERS[kind](home / "broker", proxy, plan.level, mistake)
         broker.start()
         try:
-            _prepare(broker.bootstrap)
+            _prepare(broker.bootstrap, broker.copies)
             scene = Scene(broker.bootstrap, plan.seed)
-            faults = Faults(broker, proxy, plan, scene.now)
+            faults = Faults(broker, plan, scene.now)
             try:
                 _play(plan, scene, faults)
             finally:
@@ -51,8 +51,7 @@ def run(plan: Plan, home: Path, kind: str = "barnabas", mistake: str | None = No
                 write(scene.history, home / "history.jsonl")
             complaints = broker.complaints()
         finally:
-            broker.resume()
-            broker.kill()
+            broker.end()
     return Outcome(scene.history, judge(scene.history), faults.counts, complaints)
 
 
@@ -66,15 +65,15 @@ def _play(plan: Plan, scene: Scene, faults: Faults) -> None:
         while scene.now() < plan.seconds and all(process.thread.is_alive() for process in processes):
             time.sleep(0.05)
     finally:
-        faults.proxy.calm()
+        faults.broker.calm()
     finish([process for process in processes if not process.worker.transforms])
     read_to_the_end(scene, [process for process in processes if process.worker.transforms])
 
 
-def _prepare(bootstrap: str) -> None:
+def _prepare(bootstrap: str, copies: int) -> None:
     """Make all topics, the coordinators' among them: no fault needs to hit that."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    topics = [NewTopic(name, partitions, 1) for name, partitions in TOPICS.items()]
+    topics = [NewTopic(name, partitions, copies) for name, partitions in TOPICS.items()]
     for made in admin.create_topics(topics, operation_timeout=PATIENCE_S).values():
         made.result(PATIENCE_S)
     producer = Producer(bootstrap, "first")

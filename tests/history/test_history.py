@@ -37,6 +37,15 @@ def test_clients_under_faults_see_nothing_that_is_wrong(request, tmp_path, optio
     assert any(sum(transform.committed.values()) for transform in history.transforms)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_clients_of_three_brokers_under_faults_see_nothing_that_is_wrong(request, tmp_path):
+    code, said, history = carried_out(request, tmp_path, "--broker", "cluster", "--seconds", "30")
+    assert code == 0, said
+    assert any(event["kind"] == "kill over" for event in history.events)
+    assert any(operation.is_transaction and operation.outcome == OK for operation in history.operations)
+
+
 @pytest.mark.timeout(900)
 def test_a_mistake_is_found(request, tmp_path):
     """A broker that does not tell what was aborted."""

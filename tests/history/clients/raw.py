@@ -46,6 +46,13 @@ AGAIN = frozenset(
 )
 """The answers after which the same is asked again."""
 
+ELSEWHERE = frozenset(
+    error.code for error in (errors.NotLeaderOrFollower, errors.NotCoordinator, errors.UnknownTopicOrPartition)
+)
+"""Those of them that another broker may not give."""
+
+COORDINATOR = "the transaction coordinator"
+
 ABORTABLE = frozenset(
     error.code
     for error in (errors.TransactionAbortable, errors.IllegalGeneration, errors.UnknownMemberId, errors.InvalidTxnState)
@@ -62,11 +69,12 @@ class Producer(base.Producer):
 
     def __init__(self, bootstrap: str, transactional_id: str | None = None) -> None:
         assert transactional_id is not None
-        self.port = int(bootstrap.rpartition(":")[2])
+        self.ports = [int(each.rpartition(":")[2]) for each in bootstrap.split(",")]
+        self.places: dict[str, int] = defaultdict(int)  #: which of the ports answers for a partition, or a coordinator
         self.transactional_id = transactional_id
         self.producer_id, self.epoch = -1, -1
         self.sequences: dict[str, int] = defaultdict(int)
-        self.connection: Client | None = None
+        self.connections: dict[int, Client] = {}
 
     def start(self) -> None:
         found = FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=[self.transactional_id])
@@ -74,7 +82,7 @@ class Producer(base.Producer):
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id, transaction_timeout_ms=TRANSACTION_TIMEOUT_MS
         )
-        self._go_on(self._ask(request, self.init_version, lambda answer: answer.error_code))
+        self._go_on(self._ask(request, self.init_version, lambda answer: answer.error_code, at=COORDINATOR))
 
     def begin(self) -> None:
         """Nothing is asked before there is something to do."""
@@ -100,6 +108,7 @@ class Producer(base.Producer):
             self.produce_version,
             lambda answer: answer.responses[0].partition_responses[0].error_code,
             also_good=errors.DuplicateSequenceNumber.code,
+            at=key,
         )
         self.sequences[key] += 1
         sent, written = Sent(), answer.responses[0].partition_responses[0]
@@ -133,6 +142,7 @@ class Producer(base.Producer):
             request,
             self.offsets_version,
             lambda answer: worst(part.error_code for topic in answer.topics for part in topic.partitions),
+            at=f"group {consumer.group}",
         )
 
     def _find_group(self, group: str) -> None:
@@ -153,7 +163,7 @@ class Producer(base.Producer):
             producer_epoch=self.epoch,
             committed=committed,
         )
-        self._go_on(self._ask(request, self.end_version, lambda answer: answer.error_code))
+        self._go_on(self._ask(request, self.end_version, lambda answer: answer.error_code, at=COORDINATOR))
 
     def _go_on(self, answer: Any) -> None:
         """Use the ids of an answer, if it has any."""
@@ -162,19 +172,33 @@ class Producer(base.Producer):
                 self.sequences.clear()
             self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
 
-    def _ask(self, request: Request, version: int, error_of: Callable[[Any], int], *, also_good: int = NONE) -> Any:
-        """The answer, once there is one that is not a reason to ask again; raises `Refused` or `Lost`."""
+    def _ask(
+        self,
+        request: Request,
+        version: int,
+        error_of: Callable[[Any], int],
+        *,
+        also_good: int = NONE,
+        at: str = "anywhere",
+    ) -> Any:
+        """The answer, once there is one that is not a reason to ask again; raises `Refused` or `Lost`.
+
+        It asks one broker after the other, and first the one that has answered last for the same place.
+        """
         deadline = time.monotonic() + WAIT_S
         error: object = None
         while time.monotonic() < deadline:
+            answer = None
+            port = self.ports[self.places[at] % len(self.ports)]
             try:
-                if self.connection is None:
-                    self.connection = Client(self.port, timeout=REQUEST_TIMEOUT_MS / 1000)
-                answer = self.connection.ask(request, version)
+                if port not in self.connections:
+                    self.connections[port] = Client(port, timeout=REQUEST_TIMEOUT_MS / 1000)
+                answer = self.connections[port].ask(request, version)
             except OSError as problem:
-                answer, error = None, problem
+                error = problem
             if answer is None:
-                self.abandon()
+                self._close(port)
+                self.places[at] += 1
                 time.sleep(PAUSE_S)
                 continue
             code = error_of(answer)
@@ -185,14 +209,20 @@ class Producer(base.Producer):
                 raise Refused(f"{type(request).__name__}: {error}")
             if code not in AGAIN:
                 raise Lost(f"{type(request).__name__}: {error}")
+            if code in ELSEWHERE:
+                self.places[at] += 1
             time.sleep(PAUSE_S)
         raise Lost(f"{type(request).__name__}: {error}")
 
-    def abandon(self) -> None:
-        connection, self.connection = self.connection, None
+    def _close(self, port: int) -> None:
+        connection = self.connections.pop(port, None)
         if connection is not None:
             with contextlib.suppress(OSError):
                 connection.socket.close()
+
+    def abandon(self) -> None:
+        for port in list(self.connections):
+            self._close(port)
 
 
 class V1Producer(Producer):
@@ -221,6 +251,7 @@ class V1Producer(Producer):
                 request,
                 3,
                 lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code,
+                at=COORDINATOR,
             )
             self.added.add(key)
         return super().send(key, value)
@@ -232,7 +263,7 @@ class V1Producer(Producer):
             producer_epoch=self.epoch,
             group_id=consumer.group,
         )
-        self._ask(request, 3, lambda answer: answer.error_code)
+        self._ask(request, 3, lambda answer: answer.error_code, at=COORDINATOR)
         self.added.add(consumer.group)
         super().send_offsets(offsets, consumer)
 
