@@ -201,7 +201,8 @@ class Observer:
         self._download = None
         self._backing_off.pop(leadership.leader_id, None)
         self._last_fetch = self._clock.monotonic()
-        logger.info("Epoch %d of the metadata quorum: the leader is node %d", leadership.epoch, leadership.leader_id)
+        leader = "no known leader" if leadership.leader_id == NO_NODE else f"node {leadership.leader_id} as its leader"
+        logger.info("Epoch %d of the metadata quorum has %s", leadership.epoch, leader)
         for listener in self.listeners:
             listener.leadership_changed(leadership)
 
