@@ -1,8 +1,10 @@
-"""Our observer of a quorum of three of Apache Kafka's controllers, whose leaders are killed.
+"""Our nodes under a quorum of three of Apache Kafka's controllers, whose leaders are killed.
 
-What is copied is equal, byte for byte, under each leader.
+What is copied is equal, byte for byte, under each leader; brokers serve all along.
 """
 
+import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,57 +13,120 @@ from click.testing import CliRunner
 
 from barnabas.cli import commands
 from barnabas.uuids import uuid_text
+from compat_tests.running import BarnabasProcess
 
 from .apache import CURRENT, ApacheController, quick
 from .observing import CLUSTER_ID, Node, play, same, until
 
+HEAP = ("-Xms64m", "-Xmx256m")
 
-@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-def test_our_observer_follows_a_quorum_of_apaches_controllers(kafka_jars: Path, tmp_path: Path, dynamic: bool) -> None:
-    """Three controllers; the one that leads is killed, and comes back. We have formatted those of a dynamic quorum."""
-    running = {number: ApacheController(tmp_path / f"controller-{number}") for number in (1, 2, 3)}
-    static = ",".join(f"{number}@127.0.0.1:{each.port}" for number, each in running.items())
-    named = ",".join(
-        f"{number}@127.0.0.1:{each.port}:{uuid_text(bytes([number]) * 16)}" for number, each in running.items()
-    )
-    for number, each in running.items():
-        each.properties["node.id"] = str(number)
-        each.properties["controller.quorum.voters"] = static
+
+def barnabas(*words: str) -> str:
+    ran = CliRunner().invoke(commands.barnabas, words)
+    assert ran.exit_code == 0, ran.output
+    return ran.stdout
+
+
+def as_file(home: Path, properties: dict[str, str]) -> str:
+    home.mkdir()
+    path = home / "to-format.properties"
+    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    return str(path)
+
+
+class Quorum:
+    """Three controllers. The directories of a dynamic quorum are formatted by us."""
+
+    def __init__(self, home: Path, *, dynamic: bool) -> None:
+        self.controllers = {number: ApacheController(home / f"controller-{number}") for number in (1, 2, 3)}
+        addresses = {number: f"127.0.0.1:{each.port}" for number, each in self.controllers.items()}
+        named = [f"{number}@{address}:{uuid_text(bytes([number]) * 16)}" for number, address in addresses.items()]
+        static = ",".join(f"{number}@{address}" for number, address in addresses.items())
+        self.dynamic = dynamic
+        self.property = ("controller.quorum.voters", static)
         if dynamic:
-            servers = ",".join(f"127.0.0.1:{other.port}" for other in running.values())
-            each.properties["controller.quorum.bootstrap.servers"] = servers
+            self.property = ("controller.quorum.bootstrap.servers", ",".join(addresses.values()))
+        for number, each in self.controllers.items():
             del each.properties["controller.quorum.voters"]
-        each.options = ("-Xms64m", "-Xmx256m", *quick(CURRENT))
-        each.home.mkdir()
-        config = each.home / "server.properties"
-        config.write_text("".join(f"{name}={value}\n" for name, value in each.properties.items()))
-        each.cluster_id = CLUSTER_ID
-        if dynamic:
-            words = ["storage", "format", "-c", str(config), "-t", CLUSTER_ID, "-I", named]
-            ran = CliRunner().invoke(commands.barnabas, words)
-            assert ran.exit_code == 0, ran.output
+            each.properties |= {"node.id": str(number), **dict([self.property])}
+            each.options, each.cluster_id = (*HEAP, *quick(CURRENT)), CLUSTER_ID
+            if dynamic:
+                config = as_file(each.home, each.properties)
+                barnabas("storage", "format", "-c", config, "-t", CLUSTER_ID, "-I", ",".join(named))
+
+    def start(self) -> None:
+        with ThreadPoolExecutor() as starting:
+            list(starting.map(ApacheController.start, self.controllers.values()))
+
+    def stop(self) -> None:
+        for each in self.controllers.values():
+            each.stop(kill=True)
+
+
+@pytest.fixture(params=[False, True], ids=["static", "dynamic"])
+def quorum(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path: Path) -> Iterator[Quorum]:
+    made = Quorum(tmp_path, dynamic=request.param)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+def test_our_observer_and_our_brokers_follow_each_leader(quorum: Quorum, tmp_path: Path) -> None:
+    brokers = [Broker(tmp_path / f"broker-{number}", number, quorum) for number in (4, 5)]
 
     async def scene() -> None:
-        with ThreadPoolExecutor() as starting:
-            list(starting.map(ApacheController.start, running.values()))
         home = tmp_path / "ours"
-        node = Node(home, *running.values(), bootstrap=dynamic)
-        for value in range(3):
-            await until(lambda: node.observer.leadership.leader_id in running)
+        node = Node(home, *quorum.controllers.values(), bootstrap=quorum.dynamic)
+        for each in brokers:
+            each.start()
+        for value in range(2):
+            await until(lambda: node.observer.leadership.leader_id in quorum.controllers)
             leader_id, _ = before = node.observer.leadership
             await node.alter("log.retention.ms", str(value))
             await node.has("log.retention.ms", str(value))
-            await same(node, home, running[leader_id])
-            running[leader_id].stop(kill=True)
+            barnabas(*brokers[value].create(f"topic-{value}"))
+            await same(node, home, quorum.controllers[leader_id])
+            quorum.controllers[leader_id].stop(kill=True)
             await until(lambda known=before: node.observer.leadership != known)
-            await until(lambda: node.observer.leadership.leader_id in running)
+            await until(lambda: node.observer.leadership.leader_id in quorum.controllers)
             assert node.observer.leadership.leader_id != leader_id
-            running[leader_id].start()
-        assert node.observer.kraft.version == int(dynamic)
+            if value == 0:
+                quorum.controllers[leader_id].start()  # two are a majority of three, one is not
+        assert node.observer.kraft.version == int(quorum.dynamic)
         node.stop()
+        await until(lambda: brokers[0].topics() == brokers[1].topics() == ["topic-0", "topic-1"])
 
     try:
         play(scene())
+        for each in brokers:
+            each.stop()
+            assert each.complaints() == []
     finally:
-        for each in running.values():
-            each.stop(kill=True)
+        for each in brokers:
+            each.kill()
+
+
+class Broker(BarnabasProcess):
+    """A broker of ours, in a process of its own."""
+
+    def __init__(self, home: Path, number: int, quorum: Quorum) -> None:
+        properties = {
+            "process.roles": "broker",
+            "node.id": str(number),
+            "controller.listener.names": "CONTROLLER",
+            **dict([quorum.property]),
+        }
+        super().__init__(home, properties)
+        config = as_file(home, {**properties, "log.dirs": str(home / "data")})
+        barnabas("storage", "format", "-c", config, "-t", CLUSTER_ID)
+
+    def create(self, topic: str) -> tuple[str, ...]:
+        """The command that creates a topic with a replica on either broker."""
+        where = ("topics", "--bootstrap-server", self.bootstrap, "--create", "--topic", topic)
+        return (*where, "--partitions", "2", "--replication-factor", "2")
+
+    def topics(self) -> list[str]:
+        told = barnabas("topics", "--bootstrap-server", self.bootstrap, "--list", "--json")
+        return sorted(each if isinstance(each, str) else each["topic"] for each in json.loads(told))
