@@ -131,6 +131,32 @@ def test_records_survive_kill_9_of_each_broker_that_is_no_controller(cluster):
     assert sorted(received, key=int) == sent
 
 
+def test_librdkafka_goes_on_while_every_node_is_restarted(cluster):
+    from confluent_kafka import Consumer, Producer
+
+    admin = KafkaAdminClient(bootstrap_servers=cluster.address)
+    admin.create_topics({"payments": {"num_partitions": 3, "replication_factor": 3}})
+    admin.close()
+    addresses = ",".join(address for _, address in cluster.processes().values())
+    failed = []
+    producer = Producer({"bootstrap.servers": addresses, "enable.idempotence": True, "linger.ms": 1})
+    sent = 0
+    for node in (2, 3, 1):
+        for _ in range(100):
+            producer.produce("payments", b"%d" % sent, on_delivery=lambda error, _: failed.append(error))
+            sent += 1
+        producer.poll(0)
+        assert cluster.order("restart", str(node)).exit_code == 0
+    assert producer.flush(LONGEST_S) == 0
+    assert failed == [None] * sent
+    consumer = Consumer({"bootstrap.servers": addresses, "group.id": "billing", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["payments"])
+    received = []
+    until(lambda: received.extend(each.value() for each in consumer.consume(100, 0.5)) or len(received) >= sent)
+    consumer.close()
+    assert sorted(received, key=int) == [b"%d" % number for number in range(sent)]
+
+
 def test_orders_that_cannot_be_carried_out(cluster, tmp_path):
     refused = cluster.order("stop", "9")
     assert refused.exit_code == 1
