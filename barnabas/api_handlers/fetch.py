@@ -12,6 +12,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.fetch_quota import most_bytes, refuses
+from barnabas.api_handlers.leader_throttle import count, is_held_back
 from barnabas.api_handlers.registry import api
 from barnabas.broker.fetch_sessions import (
     FINAL_EPOCH,
@@ -23,6 +24,7 @@ from barnabas.broker.fetch_sessions import (
 )
 from barnabas.cluster.replication.delayed_fetch import DelayedFetch
 from barnabas.cluster.replication.partition import READ_COMMITTED, READ_LOG_END, READ_UNCOMMITTED, Partition
+from barnabas.config.validators import RACK_AWARE_SELECTOR
 from barnabas.errors import (
     FencedLeaderEpoch,
     InconsistentTopicId,
@@ -148,9 +150,26 @@ class Reading:
     """A fetch request in progress: its partitions, limits and session."""
 
     __slots__ = (
-        "_cached_only", "_context", "_follower_epoch", "_follower_id", "_has_waited", "_is_follower", "_message_sets",
-        "_progress", "_version", "broker", "is_incremental", "isolation_level", "max_bytes", "min_bytes",
-        "not_cached", "readable", "refused", "session", "wanted",
+        "_cached_only",
+        "_context",
+        "_follower_epoch",
+        "_follower_id",
+        "_has_waited",
+        "_is_follower",
+        "_message_sets",
+        "_progress",
+        "_rack",
+        "_version",
+        "broker",
+        "is_incremental",
+        "isolation_level",
+        "max_bytes",
+        "min_bytes",
+        "not_cached",
+        "readable",
+        "refused",
+        "session",
+        "wanted",
     )  # fmt: skip
 
     def __init__(self, request: FetchRequest, context: Context) -> None:
@@ -163,11 +182,14 @@ class Reading:
         self._progress: list[tuple[Partition, RequestedPartition, int]] = []  # of a follower, not taken in yet
         self._follower_id, self._follower_epoch = follower_of(request, self._version)
         self._is_follower = self._follower_id >= 0
+        self._rack = ""  # that a consumer should be sent to
         if self._is_follower:
             self.isolation_level, self.max_bytes = READ_LOG_END, request.max_bytes
         else:
             self.isolation_level = request.isolation_level
             self.max_bytes = most_bytes(context, min(request.max_bytes, self.broker.config["fetch.max.bytes"]))
+            if request.rack_id and self.broker.config["replica.selector.class"] == RACK_AWARE_SELECTOR:
+                self._rack = request.rack_id
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.session: FetchSession | None = None
         self.is_incremental = False
@@ -275,8 +297,8 @@ class Reading:
                     message_sets.check(log)
                 high_watermark, stable = log.high_watermark, log.last_stable_offset
                 up_to = partition.readable_up_to(isolation_level) if isolation_level else high_watermark
-                if requested.last_fetched_epoch >= 0 and (diverging := diverged(partition, requested)):
-                    answers.append((key, want, diverging))
+                if (self._rack or requested.last_fetched_epoch >= 0) and (other := self._other(partition, requested)):
+                    answers.append((key, want, other))
                     is_complete = True
                     continue
                 limit = requested.partition_max_bytes if requested.partition_max_bytes < left else left
@@ -291,8 +313,8 @@ class Reading:
                 else:
                     records = message_sets.read(partition, offset, limit, up_to=up_to, minimum_one=minimum_one)
                 aborted = aborted_in(log, offset, records) if isolation_level == READ_COMMITTED else None
-                if is_follower and not self._has_waited:
-                    self._progress.append((partition, requested, up_to))
+                if is_follower:
+                    records = self._for_follower(partition, requested, up_to, records)
             except NotCached as part:
                 self.not_cached.append(part)
                 left, minimum_one = max(left - part.size, 0), False
@@ -342,6 +364,24 @@ class Reading:
             partition.check_leader(epoch)
         else:
             partition.check_epoch(epoch)
+
+    def _other(self, partition: Partition, requested: RequestedPartition) -> PartitionData | None:
+        """Returns the answer without records that goes before a read: to read elsewhere, or from another offset."""
+        if self._rack and partition.leads:
+            from barnabas.api_handlers.preferred_replica import preferred
+
+            nodes = self.broker.nodes.of(self._context.session.listener)
+            if (elsewhere := preferred(partition, requested.fetch_offset, self._rack, nodes)) is not None:
+                return elsewhere
+        return diverged(partition, requested) if requested.last_fetched_epoch >= 0 else None
+
+    def _for_follower(
+        self, partition: Partition, requested: RequestedPartition, log_end_offset: int, records: bytes
+    ) -> bytes:
+        """Makes a note of where the follower is. Returns the records; none for a throttled one that is not in sync."""
+        if not self._has_waited:
+            self._progress.append((partition, requested, log_end_offset))
+        return b"" if is_held_back(self.broker, partition, self._follower_id) else records
 
     def take_in(self) -> None:
         """Has the leaders know where their follower is, since it fetches from there (``Partition.fetchRecords``).
@@ -397,7 +437,11 @@ class Reading:
     def answer(self, answers: list[PartitionAnswer]) -> FetchResponse:
         """Returns the response, and updates the session by it. A client over its quota gets an empty response."""
         response = self._response(answers)
-        if not self._is_follower and refuses(self._context, response):
+        if self._is_follower:
+            for _, want, data in answers:
+                place = (want.topic, data.partition_index)
+                count(self.broker, self.broker.partitions.get(place), len(data.records or b""))
+        elif refuses(self._context, response):
             return self._empty()
         session = self.session
         if session is not None:

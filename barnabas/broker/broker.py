@@ -6,6 +6,7 @@ partitions follow it.
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from barnabas.cluster.image.image import MetadataDelta, MetadataImage
 from barnabas.cluster.image.records import endpoint_records
 from barnabas.cluster.internal_topics import log_single_node_defaults
 from barnabas.cluster.replication.partition import Partition
+from barnabas.cluster.replication.throttle import ReplicationThrottle
 from barnabas.config import BrokerConfig
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError, KafkaStorageError, NotLeaderOrFollower, UnknownTopicOrPartition
@@ -35,6 +37,7 @@ from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.partition_log import PartitionLog
 from barnabas.peers.peers import Peers, error_of
+from barnabas.security.quotas.rates import Windows
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.uuids import random_uuid
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
@@ -346,6 +349,14 @@ class Broker(Node):
 
             self._share_partitions = SharePartitions(self)
         return self._share_partitions
+
+    @cached_property
+    def leader_throttle(self) -> ReplicationThrottle:
+        """The limit on what this node sends to throttled replicas."""
+        windows = Windows(
+            self.config["replication.quota.window.num"], self.config["replication.quota.window.size.seconds"] * 1000
+        )
+        return ReplicationThrottle(lambda: self.config["leader.replication.throttled.rate"], windows)
 
     def partition(self, topic: str, index: int) -> Partition:
         """Returns a partition that this node hosts.

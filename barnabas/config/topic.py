@@ -41,6 +41,7 @@ class TopicConfig(NamedTuple):
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = MAX_LONG
     min_cleanable_dirty_ratio: float = 0.5
+    leader_replication_throttled_replicas: Sequence[str] = ()
     follower_replication_throttled_replicas: Sequence[str] = ()
 
     @property

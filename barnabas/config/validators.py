@@ -195,6 +195,12 @@ def at_least(low: float) -> Between:
 not_empty = Matching("a text that is not empty", lambda value: value is None or value != "", "String must be non-empty")
 not_null = Matching("given", lambda value: value is not None, "entry must be non null")
 counts = Matching("a list of address:count", _are_counts)
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+LEADER_SELECTOR = "org.apache.kafka.common.replica.LeaderSelector"
+replica_selector = Matching(
+    f"{LEADER_SELECTOR} or {RACK_AWARE_SELECTOR}",
+    lambda name: name in (None, "", LEADER_SELECTOR, RACK_AWARE_SELECTOR),
+)
 gzip_level = Matching(
     "between 1 and 9, or -1",
     lambda level: level == -1 or 1 <= level <= 9,

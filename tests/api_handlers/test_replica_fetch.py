@@ -6,6 +6,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.delete_records import delete_records
 from barnabas.api_handlers.list_offsets import list_offsets
 from barnabas.broker.isr_changes import IsrChanges
+from barnabas.broker.nodes import Node, Nodes
 from barnabas.cluster.image.image import BrokerImage
 from barnabas.errors import (
     FencedLeaderEpoch,
@@ -245,3 +246,53 @@ def test_tools_may_ask_any_replica(node, log):
     log.become_follower(log.image._replace(leader=FOLLOWER, leader_epoch=2))
     assert listed(node, -1, replica_id=-2) == (0, 5)
     assert listed(node, -1) == (NotLeaderOrFollower.code, -1)
+
+
+# ---------------------------------------------------------------- racks and throttles
+
+
+@pytest.fixture
+def racks(node, monkeypatch):
+    """Nodes 8 and 9 are in rack b, and consumers in racks are sent there."""
+    override(node, "replica.selector.class", "org.apache.kafka.common.replica.RackAwareReplicaSelector", monkeypatch)
+    nodes = {each: Node(each, "host", 9092, "b", False) for each in (FOLLOWER, 9)}
+    nodes[node.broker.node_id] = Node(node.broker.node_id, "host", 9092, "a", False)
+    monkeypatch.setattr(Nodes, "of", lambda self, listener, **options: nodes)
+
+
+def override(node, name, value, monkeypatch):
+    monkeypatch.setitem(node.broker.config._values, name, value)
+
+
+def preferred_by(node, offset, rack, version=11):
+    partition = only(answered(send(node, asked([offset], rack_id=rack), version), version))
+    return partition.preferred_read_replica, offsets_in(partition)
+
+
+def test_consumers_are_sent_to_their_rack(node, replicated, racks):
+    fetched(node, replicated, 4)
+    assert preferred_by(node, 4, "b") == (FOLLOWER, [])
+    assert preferred_by(node, 4, "a") == (-1, [4])
+    assert preferred_by(node, 4, "c") == (-1, [4])
+    assert preferred_by(node, 4, "") == (-1, [4])
+
+
+def test_who_is_not_in_sync_or_has_not_got_so_far_is_not_preferred(node, log, racks):
+    fetched(node, log, 2)
+    assert preferred_by(node, 2, "b") == (FOLLOWER, [])
+    assert preferred_by(node, 3, "b") == (-1, [])
+
+
+def test_without_a_selector_everyone_reads_from_the_leader(node, replicated, monkeypatch):
+    assert preferred_by(node, 4, "b") == (-1, [4])
+
+
+def test_a_throttled_replica_that_is_not_in_sync_waits(node, log, monkeypatch):
+    log.log.update_config(log.log.config._replace(leader_replication_throttled_replicas=["*"]))
+    override(node, "leader.replication.throttled.rate", 1, monkeypatch)
+    assert read(fetched(node, log, 0, replica=9))[1] == [0, 1, 2, 3, 4]
+    node.clock.advance(1)
+    assert read(fetched(node, log, 0, replica=9))[1] == []
+    assert read(fetched(node, log, 0, replica=FOLLOWER))[1] == [0, 1, 2, 3, 4]
+    override(node, "leader.replication.throttled.rate", None, monkeypatch)
+    assert read(fetched(node, log, 0, replica=9))[1] == [0, 1, 2, 3, 4]

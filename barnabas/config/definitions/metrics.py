@@ -127,6 +127,7 @@ CONFIGS = (
         "How many bytes a second throttled replicas may be sent by this broker as leader.",
         CLUSTER_WIDE,
         internal=True,
+        in_effect=True,
     ),
     ConfigDef(
         "follower.replication.throttled.rate",

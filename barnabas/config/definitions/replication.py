@@ -4,7 +4,7 @@ Knows nothing but the declarations.
 """
 
 from barnabas.config.definition import BOOLEAN, CLUSTER_WIDE, HIGH, INT, LONG, MEDIUM, STRING, ConfigDef
-from barnabas.config.validators import at_least
+from barnabas.config.validators import at_least, replica_selector
 
 CONFIGS = (
     ConfigDef(
@@ -171,9 +171,10 @@ CONFIGS = (
         "replica.selector.class",
         STRING,
         None,
-        None,
+        replica_selector,
         MEDIUM,
-        "The Java class that picks the replica a consumer reads from.",
+        "The class in Apache Kafka that picks the replica a consumer reads from: the leader, or one in its rack.",
+        in_effect=True,
     ),
     ConfigDef(
         "follower.fetch.last.tiered.offset.enable",

@@ -325,6 +325,7 @@ CONFIGS = (
         MEDIUM,
         "Replicas that are throttled on the leader's side: partition:broker, separated by commas, or * for all.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "follower.replication.throttled.replicas",
