@@ -47,7 +47,8 @@ def _answer(found: ByTopic) -> WriteShareGroupStateResponse:
             Result(
                 topic_id=topic_id,
                 partitions=[
-                    Result.PartitionResult(partition=index, **error_of(outcome)) for index, outcome in outcomes
+                    Result.PartitionResult(partition=index, **(error_of(outcome) if outcome.error is not None else {}))
+                    for index, outcome in outcomes
                 ],
             )
             for topic_id, outcomes in found

@@ -19,7 +19,6 @@ from barnabas.log.transactions import marker_of
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.share.acquiring import Acquired, Wanted, acquire, without_aborted
 from barnabas.share.messages import TopicPartition
-from barnabas.share.partition import SharePartition
 
 
 class Node(Protocol):
@@ -126,7 +125,8 @@ class ShareFetching:
             delayed.stop()
 
     def _finish(self) -> None:
-        self.stop()
+        if self._delayed is not None:
+            self.stop()
         self._done(self._results)
 
     # ------------------------------------------------------------ checking
@@ -177,7 +177,8 @@ class ShareFetching:
 
     def _available(self, cached: CachedSharePartition, max_bytes: int) -> int:
         """Returns the bytes that can be read; a mere 1 if ``min.bytes`` is at most 1. :raises KafkaError: it fails"""
-        partition, offset = cached.partition, _share(cached).next_fetch_offset()
+        assert cached.share is not None, "only a loaded share partition is acquirable"
+        partition, offset = cached.partition, cached.share.next_fetch_offset()
         partition.check_leader(cached.leader_epoch)
         up_to = partition.readable_up_to(self._isolation_level)
         if offset < partition.log.log_start_offset or max_bytes < 0:
@@ -203,7 +204,8 @@ class ShareFetching:
         self._finish()
 
     def _read_one(self, cached: CachedSharePartition, max_records: int, max_bytes: int, minimum_one: bool) -> Fetched:
-        partition, share = cached.partition, _share(cached)
+        partition, share = cached.partition, cached.share
+        assert share is not None, "only a loaded share partition is acquirable"
         partition.check_leader(cached.leader_epoch)
         offset = share.next_fetch_offset()
         if offset < partition.log.log_start_offset:
@@ -230,7 +232,8 @@ class ShareFetching:
         self, cached: CachedSharePartition, offset: int, up_to: int, max_records: int, max_bytes: int, minimum_one: bool
     ) -> tuple[bytes, list[RecordBatch]]:
         """Returns batches from ``offset`` on; of those never delivered, no more than can be acquired."""
-        partition, share = cached.partition, _share(cached)
+        partition, share = cached.partition, cached.share
+        assert share is not None, "only a loaded share partition is acquirable"
         room = share.limits().record_locks - share.in_flight_count
         enough = share.next_offset + max(min(max_records, room), 0)
         size = min(max_bytes, FIRST_READ_BYTES)
@@ -283,11 +286,6 @@ def until(offset: int, data: bytes) -> list[RecordBatch]:
         if batch.next_offset >= offset:
             break
     return read
-
-
-def _share(cached: CachedSharePartition) -> SharePartition:
-    assert cached.share is not None, "only a loaded share partition is acquirable"
-    return cached.share
 
 
 def _slice(data: bytes, read: Sequence[RecordBatch], acquired: Sequence[Acquired]) -> bytes | memoryview:

@@ -172,7 +172,7 @@ class SharePartitions:
             cached.share = SharePartition(
                 outcome.state,
                 start_offset,
-                limits=lambda: self.of_group(cached.group_id).limits,
+                limits=lambda: (self._group_limits.get(key[0]) or self.of_group(key[0])).limits,
                 clock=self._node.clock,
                 deadlines=self._deadlines,
                 write=partial(self._write, key, cached),
