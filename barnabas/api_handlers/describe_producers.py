@@ -32,7 +32,7 @@ def answer(topic: str, index: int, context: Context) -> Answer:
             # Apache Kafka has an error message for a missing topic, and none for a missing partition.
             raise UnknownTopicOrPartition(UnknownTopicOrPartition.message)
         partition = context.broker.partition(topic, index)
-        partition.check_leader()
+        partition.check_epoch(-1)  # any replica knows them
     except KafkaError as error:
         return Answer(
             partition_index=index, error_code=error.code, error_message=message_of(error), active_producers=[]

@@ -425,11 +425,8 @@ class Reading:
         if self._has_waited or not isinstance(error, MISSING):
             data.aborted_transactions = None
         if self._version >= NAMES_LEADER and isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch):
-            partition = self.broker.partitions.get((want.topic, want.requested.partition))
-            if partition is not None:
-                data.current_leader = PartitionData.LeaderIdAndEpoch(
-                    leader_id=partition.image.leader, leader_epoch=partition.leader_epoch
-                )
+            leader_id, leader_epoch = self.broker.leader_of(want.topic or "", want.requested.partition)
+            data.current_leader = PartitionData.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
         return data
 
     # ------------------------------------------------------------ answering

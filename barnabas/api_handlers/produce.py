@@ -238,7 +238,8 @@ def when_safe(
             if isinstance(error, KafkaStorageError):  # Apache Kafka flushes before it has an offset
                 answer.base_offset = -1
             if version >= NAMES_LEADER and isinstance(error, NotLeaderOrFollower):
-                set_leader(answer, partition)
+                leader_id, leader_epoch = partition.image.leader, partition.leader_epoch
+                answer.current_leader = Answer.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
                 name_leaders(response, broker, listener)
         if not waiting:
             if timer is not None:
@@ -302,15 +303,8 @@ def refused(index: int, error: KafkaError, broker: Broker, topic: ProduceRequest
 def find_leader(answer: Answer, broker: Broker, topic: ProduceRequest.TopicProduceData) -> None:
     """Adds the leader of the partition to its answer, if this node knows it."""
     name = topic.name or broker.topic_name(topic.topic_id)
-    partition = broker.partitions.get((name or "", answer.index))
-    if partition is not None:
-        set_leader(answer, partition)
-
-
-def set_leader(answer: Answer, partition: Partition) -> None:
-    answer.current_leader = Answer.LeaderIdAndEpoch(
-        leader_id=partition.image.leader, leader_epoch=partition.leader_epoch
-    )
+    leader_id, leader_epoch = broker.leader_of(name or "", answer.index)
+    answer.current_leader = Answer.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
 
 
 def name_leaders(response: ProduceResponse, broker: Broker, listener: str) -> None:

@@ -358,6 +358,15 @@ class Broker(Node):
         )
         return ReplicationThrottle(lambda: self.config["leader.replication.throttled.rate"], windows)
 
+    def leader_of(self, topic: str, index: int) -> tuple[int, int]:
+        """Returns the leader of a partition and its epoch, as far as this node knows; -1 where it does not.
+
+        Apache Kafka's ``KafkaApis.getCurrentLeader`` (KIP-951).
+        """
+        partition = self.partitions.get((topic, index))
+        image = self.image.partition(topic, index) if partition is None else partition.image
+        return (-1, -1) if image is None else (image.leader, image.leader_epoch)
+
     def partition(self, topic: str, index: int) -> Partition:
         """Returns a partition that this node hosts.
 

@@ -12,13 +12,10 @@ from typing import Any
 import pytest
 
 from barnabas.api_handlers.registry import FORWARDABLE
-from barnabas.errors import ClusterAuthorizationFailed
-from barnabas.wire.message import Request
-from barnabas.wire.messages import declared
-from barnabas.wire.schema import MISSING, Struct
 from tests.raw import Client
 
 from .clusters import broker, controller
+from .plain import request_of, told
 
 PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -26,50 +23,7 @@ PROPERTIES = {
     "delegation.token.secret.key": "a secret of the cluster",
     "num.partitions": "2",
 }
-MESSAGES = declared()
 WITHIN_S = 20.0
-#: What differs from run to run.
-LEFT_OUT = {
-    "topic_id", "throttle_time_ms", "port", "leader_epoch", "high_watermark", "log_end_offset", "replica_directory_id",
-    "last_fetch_timestamp", "last_caught_up_timestamp", "cluster_id", "controller_id", "configs",
-    "token_id", "hmac", "issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms",
-}  # fmt: skip
-
-
-def made(kind: type[Struct], version: int, values: dict[str, Any]) -> Any:
-    """A structure of plain values; what is not given is empty."""
-    fields = {}
-    for field in kind.wire_fields():
-        value = values.get(field.name, field.default)
-        if value is MISSING:
-            value = [] if field.is_array else getattr(field.kind, "default", None)
-        if isinstance(field.kind, type) and isinstance(value, list | dict):
-            inner = field.kind
-            value = (
-                [made(inner, version, each) for each in value]
-                if isinstance(value, list)
-                else made(inner, version, value)
-            )
-        fields[field.name] = value
-    assert not values.keys() - fields.keys(), f"{kind.__name__} has no {values.keys() - fields.keys()}"
-    return kind(**fields)
-
-
-def told(response: Struct | None) -> Any:
-    """What a response says, without what differs from run to run, and in an order of its own."""
-    if response is None:
-        return "closed"
-    said = {}
-    for field in response.wire_fields():
-        value = getattr(response, field.name)
-        if field.name in LEFT_OUT:
-            continue
-        if field.is_array and isinstance(field.kind, type) and value is not None:
-            value = sorted((told(each) for each in value), key=repr)
-        said[field.name] = told(value) if isinstance(value, Struct) else value
-    if (said.get("error_message") or "").startswith("Request Request("):
-        said["error_message"] = str(ClusterAuthorizationFailed())  # the text has the memory of the request
-    return said
 
 
 TOPIC, BROKER, LOGGER = 2, 4, 8
@@ -157,7 +111,6 @@ REQUESTS: list[tuple[str, int, dict[str, Any]]] = [
     ("DeleteTopics", 6, {"topics": [{"name": "d"}, {"name": "nope"}, {"name": None, "topic_id": b"n" * 16}]}),
     ("DeleteTopics", 3, {"topic_names": ["v"]}),
 ]  # fmt: skip
-DEFAULT_TIMEOUT = {"timeout_ms": 10_000}
 
 
 #: What alice asks, who may create topics that begin with "a".
@@ -196,14 +149,6 @@ OF_ALICE: list[tuple[str, int, dict[str, Any]]] = [
 MAY_CREATE = {**ACL, "operation": 5, "principal": "User:alice", "host": "127.0.0.1", "resource_name": "a"}
 OF_SEVERAL_VOTERS = {52, 53, 54, 80, 81, 82}
 """What a controller does not answer that is the whole quorum."""
-
-
-def request_of(name: str, version: int, values: dict[str, Any]) -> Request:
-    kind = MESSAGES[f"{name}Request"]
-    has_timeout = any(field.name == "timeout_ms" for field in kind.wire_fields())
-    request = made(kind, version, {**(DEFAULT_TIMEOUT if has_timeout else {}), **values})
-    assert isinstance(request, Request)
-    return request
 
 
 def answers(port: int) -> list[Any]:
