@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.config import BrokerConfig
 from barnabas.config.validators import ConfigError
+from barnabas.errors import KafkaError
 from barnabas.log.log_directory import LogDirectoryError
 from barnabas.server.server import Server
 
@@ -57,7 +58,7 @@ async def serve(
     server = Server(config, on_fatal=give_up, features=features)
     try:
         await server.start()
-    except (ConfigError, OSError, LogDirectoryError, MetadataLogError) as error:
+    except (ConfigError, KafkaError, OSError, LogDirectoryError, MetadataLogError) as error:
         logger.error("Cannot start: %s", error)
         return 1
     gc.freeze()  # what has been made by now lives as long as the process

@@ -187,10 +187,18 @@ class Server:
         self.node.close()
 
     async def _catch_up(self) -> None:
-        """Waits until a broker knows what the controllers have committed, and opens its logs."""
+        """Waits until a broker knows what the controllers have committed, and opens its logs.
+
+        :raises TimeoutError: that takes longer than ``initial.broker.registration.timeout.ms``
+        """
         node = self.node
         if isinstance(node, Broker) and not node.config.is_controller:
-            await _called(node.quorum.when_caught_up)
+            limit_ms = self.config["initial.broker.registration.timeout.ms"]
+            try:
+                async with asyncio.timeout(limit_ms / 1000):
+                    await _called(node.quorum.when_caught_up)
+            except TimeoutError:
+                raise TimeoutError(f"no controller has sent the metadata log within {limit_ms} ms") from None
             node.open_logs()
 
     async def _shut_down(self) -> None:

@@ -19,9 +19,10 @@ from tests.raw import Client
 def serve(tmp_path):
     """Runs a broker on ``tmp_path`` that is expected to give up; its last line and its exit code."""
 
-    def serve(log_dirs=tmp_path):
+    def serve(log_dirs=tmp_path, *overrides):
+        command = [sys.executable, "-m", "barnabas", "serve", "--port", "0", "--log-dirs", str(log_dirs)]
         process = subprocess.run(
-            [sys.executable, "-m", "barnabas", "serve", "--port", "0", "--log-dirs", str(log_dirs)],
+            [*command, *(word for override in overrides for word in ("--override", override))],
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         return process.stderr.strip().splitlines()[-1], process.returncode
@@ -149,3 +150,20 @@ def test_a_directory_that_cannot_be_made(tmp_path, serve):
     line, code = serve(tmp_path / "file")
     assert code == 1
     assert line.endswith(f"Cannot start: All log directories are offline: {tmp_path}/file")
+
+
+AS_BROKER = ("process.roles=broker", "node.id=7", "controller.quorum.voters=1@127.0.0.1:1")
+
+
+def test_a_broker_whose_directories_are_not_formatted(tmp_path, serve):
+    line, code = serve(tmp_path, *AS_BROKER)
+    assert code == 1
+    assert "Cannot start: No readable meta.properties files found" in line
+    assert "`barnabas storage format`" in line
+
+
+def test_a_broker_whose_controllers_are_away(tmp_path, serve):
+    (tmp_path / "meta.properties").write_text("version=1\ncluster.id=aaaaaaaaaaaaaaaaaaaaaa\nnode.id=7\n")
+    line, code = serve(tmp_path, *AS_BROKER, "initial.broker.registration.timeout.ms=300")
+    assert code == 1
+    assert line.endswith("Cannot start: no controller has sent the metadata log within 300 ms")
