@@ -52,4 +52,4 @@ def check_batches(data: memoryview, log_end_offset: int, leader_epoch: int = ANY
 def _is_cut_off(data: memoryview, at: int) -> bool:
     """Returns whether the batch at that place goes on after the end of ``data``."""
     left = len(data) - at
-    return left < LOG_OVERHEAD or left < LOG_OVERHEAD + int.from_bytes(data[at + 8 : at + 12])
+    return left < LOG_OVERHEAD or left < LOG_OVERHEAD + int.from_bytes(data[at + 8 : at + 12], signed=True)

@@ -23,6 +23,7 @@ from barnabas.log.partition_log import LogServices, PartitionLog
 from barnabas.log.recovery import open_log
 from barnabas.records.builder import build_batch
 from barnabas.records.validation import ProducePolicy
+from tests.cluster.replication.leading import Leading
 from tests.kinds import kind
 
 NUMBER = struct.Struct(">q")
@@ -145,7 +146,7 @@ class Node:
         self.files.makedirs(path)
         services, topic_config = LogServices(LogDirectory(self.files, "/data")), TopicConfig(**config)
         log = open_log(services, path, "tallies", index, topic_config, clean=True, recovery_point=0, now_ms=0)
-        return Partition("tallies", bytes(16), index, 1, log, ProducePolicy())
+        return Partition("tallies", bytes(16), index, 1, log, ProducePolicy(), lambda: Leading(self.clock))
 
     def hosted(self, index: int) -> Partition:
         if index in self.gone:

@@ -316,7 +316,7 @@ def test_flush_waiters_are_called_after_the_promotion(batch):
 
 def test_the_callbacks(node, batch):
     heard = []
-    node.manager.moves.before_promotion = lambda log, directory: heard.append((log.directory, directory.path))
+    node.manager.moves.before_promotion = lambda log, directory: heard.append((log.directory, directory.path)) or True
     node.manager.moves.on_promotion = lambda log: heard.append(log.directory)
     filled(node, batch)
     node.move()

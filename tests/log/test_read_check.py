@@ -73,8 +73,12 @@ def test_corruption_is_logged_once(log, memory_tool, caplog):
 
 
 def test_a_follower_does_not_append_corrupt_batches(memory_tool, batch):
-    """Base offset and leader epoch, which no CRC covers, may be changed to a gap or another epoch."""
+    """Base offset and leader epoch, which no CRC covers, may be changed to a gap or another epoch.
+
+    A batch with a larger size seems to be cut off: it is left out, and the next fetch begins with it.
+    """
     log = memory_tool.create()
+    offset_of_size = range(8, 12)
     parts = [bytes(batch(count, base_offset=offset).buffer) for offset, count in ((0, 2), (2, 1), (3, 3))]
     good, start = b"".join(parts), 0
     for part in parts:
@@ -84,8 +88,14 @@ def test_a_follower_does_not_append_corrupt_batches(memory_tool, batch):
             for bit in (1, 128):
                 data = bytearray(good)
                 data[start + within] ^= bit
-                with pytest.raises(CorruptMessage):
+                end = start + 12 + int.from_bytes(data[start + 8 : start + 12], signed=True)
+                if start and within in offset_of_size and end > len(data):
                     log.append_as_follower(data, now_ms=0)
+                    assert log.size == start
+                    log.truncate_to(0, 0)
+                else:
+                    with pytest.raises(CorruptMessage):
+                        log.append_as_follower(data, now_ms=0)
                 assert (log.log_end_offset, log.size) == (0, 0)
         start += len(part)
     log.append_as_follower(good, now_ms=0)
