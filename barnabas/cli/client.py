@@ -10,7 +10,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -113,20 +113,25 @@ class Cluster:
         return bool(self._last_settings.get("proxy_url") or self._last_settings.get("socks5_proxy"))
 
 
-bootstrap_option = click.option(
-    "--bootstrap-server", "--broker-list", show_default=f"{LOCAL}, or bootstrap.servers of the file",
-    metavar="HOST:PORT[,...]", help="The broker to connect to.",
-)  # fmt: skip
+def bootstrap_option_named(*names: str) -> Callable[[F], F]:
+    """Returns the option of the cluster's address."""
+    where = f"{LOCAL}, or bootstrap.servers of the file"
+    return click.option(*names, show_default=where, metavar="HOST:PORT[,...]", help="The broker to connect to.")
+
+
+bootstrap_option = bootstrap_option_named("--bootstrap-server", "--broker-list")
 config_option = click.option(
     "--command-config", "--consumer.config", "--producer.config", metavar="FILE",
     help="Properties of the client, by Java's names or kafka-python's.",
 )  # fmt: skip
 
 
-def cluster_options(command: F) -> F:
-    """Adds the options of a cluster, passes it as ``cluster``, and prints errors in one line."""
+def cluster_options(command: F, *, bootstrap: Callable[[Any], Any] = bootstrap_option) -> F:
+    """Adds the options of a cluster, passes it as ``cluster``, and prints errors in one line.
 
-    @bootstrap_option
+    :param bootstrap: the option of its address, where the command needs one of these names for something else
+    """
+
     @config_option
     @functools.wraps(command)
     def wrapped(bootstrap_server: str | None, command_config: str | None, **given: Any) -> Any:
@@ -135,7 +140,7 @@ def cluster_options(command: F) -> F:
         with errors_in_one_line(cluster):
             return command(cluster=cluster, **given)
 
-    return wrapped  # type: ignore[return-value]
+    return cast(F, bootstrap(wrapped))
 
 
 def read_properties(path: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""``barnabas cluster``: starts a cluster on this machine, and steers its nodes.
+"""``barnabas cluster``: starts a cluster on this machine, and steers its nodes; the commands of kafka-cluster for any.
 
 Knows nothing of how the nodes are laid out and run.
 """
@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from barnabas import __version__
+from barnabas.cli.client import Cluster, check_code, cluster_options
 from barnabas.cli.verbs import Verbs, pass_options_on
 
 directory_option = click.option(
@@ -130,3 +131,57 @@ def restart(node: int, directory: Path) -> None:
 def status(directory: Path) -> None:
     """Show which nodes run, and where clients connect to them."""
     _order(directory, "status")
+
+
+@cluster.command("cluster-id")
+@cluster_options
+def cluster_id(cluster: Cluster) -> None:
+    """Show the id of a cluster."""
+    with cluster.admin() as admin:
+        click.echo(f"Cluster ID: {admin.describe_cluster()['cluster_id']}")
+
+
+@cluster.command()
+@click.option("--id", "-i", "broker_id", type=int, required=True, help="The id of the broker.")
+@cluster_options
+def unregister(cluster: Cluster, broker_id: int) -> None:
+    """Remove a broker that will not come back from a cluster."""
+    from barnabas.cli.requests import send_to_any
+    from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
+
+    with cluster.admin() as admin:
+        response = send_to_any(admin, UnregisterBrokerRequest(broker_id=broker_id))
+    check_code(response.error_code, response.error_message)
+    click.echo(f"Broker {broker_id} is no longer registered.")
+
+
+@cluster.command("list-endpoints")
+@click.option("--include-fenced-brokers", is_flag=True, help="List fenced brokers, too.")
+@cluster_options
+def list_endpoints(cluster: Cluster, include_fenced_brokers: bool) -> None:
+    """List the brokers of a cluster, with their addresses."""
+    from barnabas.cli.requests import send_to_any
+    from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+
+    request = DescribeClusterRequest(
+        include_cluster_authorized_operations=False, include_fenced_brokers=include_fenced_brokers
+    )
+    with cluster.admin() as admin:
+        response = send_to_any(admin, request)
+    check_code(response.error_code, response.error_message)
+    rows = [
+        (
+            each.broker_id,
+            each.host,
+            each.port,
+            each.rack or "null",
+            "fenced" if each.is_fenced else "unfenced",
+            "broker",
+        )
+        for each in sorted(response.brokers, key=lambda each: each.broker_id)
+    ]
+    # The columns of Kafka's ClusterTool are as wide as the longest host and rack.
+    host, rack = (max((len(str(row[column])) for row in rows), default=1) for column in (1, 3))
+    for row in [("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE"), *rows]:
+        widths = (10, host, 10, rack, 10, 15)
+        click.echo(" ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)))

@@ -18,6 +18,18 @@ def send_to_any(admin: Any, request: Request) -> Any:
     return admin._manager.run(admin._manager.send, ApiMessage(request))
 
 
+def send_to_broker(admin: Any, node_id: int, request: Request) -> Any:
+    """Sends a request to that broker, in the newest version that both know, and returns the response.
+
+    :raises kafka.errors.KafkaError: the broker cannot be reached, or does not support the request
+    """
+
+    async def send() -> Any:
+        return await admin._manager.send(ApiMessage(request), node_id=node_id)
+
+    return admin._manager.run(send)
+
+
 def send_to_coordinator(admin: Any, group_id: str, request: Request) -> Any:
     """Sends a request to the group's coordinator, in the newest version that both know, and returns the response.
 

@@ -12,9 +12,12 @@ import click
 
 from barnabas.cli.client import Cluster, cluster_options, pairs, results_of
 from barnabas.cli.output import json_option, show_json, show_table
+from barnabas.cli.reassignments import Partition, ongoing_reassignments
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.uuids import uuid_text
 
+MIN_ISR = "min.insync.replicas"
+_NOT_OWN = ("DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG", "DEFAULT_CONFIG")
 _CREATED = ("name", "topic_id", "num_partitions", "replication_factor")
 
 
@@ -40,7 +43,16 @@ _CREATED = ("name", "topic_id", "num_partitions", "replication_factor")
 @click.option(
     "--under-replicated-partitions", is_flag=True, help="Only partitions with fewer in-sync replicas than replicas."
 )
-@click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a leader.")
+@click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a live leader.")
+@click.option(
+    "--under-min-isr-partitions", is_flag=True, help="Only partitions with fewer in-sync replicas than configured."
+)
+@click.option(
+    "--at-min-isr-partitions", is_flag=True, help="Only partitions with as many in-sync replicas as configured."
+)
+@click.option(
+    "--topics-with-overrides", is_flag=True, help="Only topics with configs of their own, without partitions."
+)
 @json_option
 @cluster_options
 def topics(cluster: Cluster, action: str | None, topic: str | None, **given: Any) -> None:
@@ -49,7 +61,10 @@ def topics(cluster: Cluster, action: str | None, topic: str | None, **given: Any
     \b
     barnabas topics --create --topic orders --partitions 3 --config retention.ms=60000
     barnabas topics --describe --topic orders
+    barnabas topics --under-replicated-partitions
     """
+    if action is None and any(given[name] for name in _FILTERS):
+        action = "describe"
     if action is None:
         raise click.UsageError("One of --create, --list, --describe, --alter and --delete must be given")
     if topic is None and action not in ("list", "describe"):
@@ -97,26 +112,33 @@ def _describe(admin: Any, topic: str | None, **given: Any) -> None:
         for each in sorted(admin.describe_topics(names) if names else [], key=lambda each: str(each["name"]))
         if not (given["exclude_internal"] and each["is_internal"])
     ]
-    _add_configs(admin, described)
-    for each in described:
-        each["partitions"] = [
-            partition
-            for partition in each["partitions"]
-            if not (given["under_replicated_partitions"] and len(partition["isr"]) >= len(partition["replicas"]))
-            and not (given["unavailable_partitions"] and partition["leader"] is not None)
-        ]
+    min_isr = _add_configs(admin, described)
+    filters = [name for name in _FILTERS if given[name]]
+    if filters:
+        adding = _adding_replicas(admin)
+        for each in described:
+            topic, partitions = each["topic"], each["partitions"]
+            each["partitions"] = [
+                partition
+                for partition in partitions
+                for added in [adding.get((topic, partition["partition"]), 0)]
+                if any(_FILTERS[name](partition, min_isr[topic], added) for name in filters)
+            ]
+    if given["topics_with_overrides"]:
+        described = [each | {"partitions": []} for each in described if each["configs"]]
     if given["as_json"]:
         show_json(described)
         return
     for each in described:
+        if filters and not each["partitions"]:
+            continue
         configs = ",".join(f"{name}={value}" for name, value in each["configs"].items()) or "none of its own"
         click.echo(
             f"Topic {each['topic']}  id {each['topic_id']}  partitions {each['partition_count']}  "
             f"replication factor {each['replication_factor']}  configs: {configs}"
         )
-        show_table(
-            each["partitions"], ["partition", "leader", "replicas", "isr", "offline"], empty="No such partitions"
-        )
+        if not given["topics_with_overrides"]:
+            show_table(each["partitions"], ["partition", "leader", "replicas", "isr", "offline"])
         click.echo()
 
 
@@ -147,16 +169,33 @@ def _described(topic: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _add_configs(admin: Any, described: list[dict[str, Any]]) -> None:
+def _add_configs(admin: Any, described: list[dict[str, Any]]) -> dict[str, int]:
+    """Adds each topic's own configs, and returns each topic's ``min.insync.replicas``."""
     from kafka.admin import ConfigResource
 
     if not described:
-        return
+        return {}
     resources = [ConfigResource("TOPIC", each["topic"]) for each in described]
-    found = admin.describe_configs(resources, config_filter="modified").get("topic", {})
+    found = admin.describe_configs(resources, config_filter="all").get("topic", {})
     for each in described:
         configs = found.get(each["topic"], {})
-        each["configs"] = {name: configs[name]["value"] for name in sorted(configs)}
+        own = {name for name, config in configs.items() if config["config_source"] not in _NOT_OWN}
+        each["configs"] = {name: configs[name]["value"] for name in sorted(own)}
+    return {name: int(configs[MIN_ISR]["value"]) for name, configs in found.items() if MIN_ISR in configs}
+
+
+def _adding_replicas(admin: Any) -> dict[Partition, int]:
+    """Returns how many replicas each partition that is being reassigned gets: they are not missing in the ISR yet.
+
+    Without the right to list reassignments, or on a broker that cannot, there are none, as in Kafka's ``TopicService``.
+    """
+    from kafka.errors import IncompatibleBrokerVersion
+
+    try:
+        ongoing = ongoing_reassignments(admin)
+    except (click.ClickException, IncompatibleBrokerVersion):
+        return {}
+    return {partition: len(each.adding) for partition, each in ongoing.items()}
 
 
 def _alter(admin: Any, topic: str, **given: Any) -> None:
@@ -212,4 +251,14 @@ _ACTIONS: dict[str, Callable[..., None]] = {
     "describe": _describe,
     "alter": _alter,
     "delete": _delete,
+}
+
+#: Kafka's ``PartitionDescription``: each option with its rule for a partition, the minimum ISR, and the added replicas.
+_FILTERS: dict[str, Callable[[dict[str, Any], int, int], bool]] = {
+    "under_replicated_partitions": lambda partition, _, adding: (
+        len(partition["isr"]) < len(partition["replicas"]) - adding
+    ),
+    "unavailable_partitions": lambda partition, _, __: partition["leader"] is None,
+    "under_min_isr_partitions": lambda partition, min_isr, _: len(partition["isr"]) < min_isr,
+    "at_min_isr_partitions": lambda partition, min_isr, _: len(partition["isr"]) == min_isr,
 }
