@@ -38,6 +38,9 @@ LONGEST_WAIT_S = 30.0
 LOOK_S = 0.01
 """The delay between two looks at what is waited for."""
 
+HEARTBEAT_MS, SESSION_MS = 200, 2000
+"""How often a broker is heard of, and after what time it counts as gone. Kafka's 2 and 9 seconds are long in a test."""
+
 COPIES = 3
 """The most replicas of a topic that does not say how many it wants."""
 
@@ -46,7 +49,8 @@ class Cluster:
     """Brokers with the ids from 1 on, and one controller, all on free ports of 127.0.0.1.
 
     Configs are those of every node, as for :class:`~barnabas.testing.Broker`. Topics have three replicas, or as many as
-    there are brokers; internal topics, too.
+    there are brokers; internal topics, too. A broker that is killed is noticed within two seconds
+    (``broker.session.timeout.ms``).
 
     >>> from barnabas.testing import Cluster
     >>> with Cluster(3) as cluster:
@@ -58,6 +62,8 @@ class Cluster:
         named = {name.replace("_", "."): value for name, value in keywords.items()}
         copies = min(brokers, COPIES)
         defaults = {
+            "broker.heartbeat.interval.ms": HEARTBEAT_MS,
+            "broker.session.timeout.ms": SESSION_MS,
             "default.replication.factor": copies,
             "offsets.topic.replication.factor": copies,
             "transaction.state.log.replication.factor": copies,

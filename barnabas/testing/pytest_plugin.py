@@ -1,4 +1,4 @@
-"""The pytest plugin, with the fixture ``kafka_broker``: a broker that is empty at the start of each test.
+"""The pytest plugin: ``kafka_broker``, a broker that is empty at the start of each test, and ``kafka_cluster``.
 
 Knows nothing of the broker until a test uses it. pytest loads the plugin in every run if Barnabas is installed, so it
 imports nothing but pytest.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from barnabas.testing import Broker
+    from barnabas.testing import Broker, Cluster
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +49,21 @@ def kafka_broker(kafka_broker_session: "Broker") -> "Broker":
     """A running broker without topics and groups; its address is ``kafka_broker.bootstrap_servers``."""
     kafka_broker_session.reset()
     return kafka_broker_session
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster_config() -> dict[str, object]:
+    """Kafka configs of all nodes of the cluster. Override it as ``kafka_broker_config``."""
+    return {}
+
+
+@pytest.fixture
+def kafka_cluster(kafka_cluster_config: dict[str, object]) -> "Iterator[Cluster]":
+    """Three brokers and a controller, another cluster for each test: it starts in a tenth of a second."""
+    from barnabas.testing import Cluster
+
+    with Cluster(3, kafka_cluster_config) as cluster:
+        yield cluster
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -28,6 +28,42 @@ def test_each_test_gets_an_empty_broker(pytester):
     pytester.runpytest_subprocess("-p", "no:randomly").assert_outcomes(passed=2)
 
 
+def test_a_cluster_of_three_brokers(pytester):
+    pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def kafka_cluster_config():
+            return {"num.partitions": 2}
+        """
+    )
+    pytester.makepyfile(
+        """
+        from kafka import KafkaConsumer, KafkaProducer
+
+        def test_a_broker_dies(kafka_cluster):
+            kafka_cluster.create_topic("orders")
+            producer = KafkaProducer(bootstrap_servers=kafka_cluster.bootstrap_servers, acks="all")
+            producer.send("orders", b"before").get(30)
+            kafka_cluster.kill(kafka_cluster.leader("orders"))
+            producer.send("orders", b"after").get(30)
+            producer.close()
+            consumer = KafkaConsumer(
+                "orders", bootstrap_servers=kafka_cluster.bootstrap_servers, auto_offset_reset="earliest"
+            )
+            assert [next(consumer).value, next(consumer).value] == [b"before", b"after"]
+            consumer.close()
+
+        def test_each_test_has_another(kafka_cluster):
+            assert kafka_cluster.node_ids == [1, 2, 3]
+            kafka_cluster.create_topic("orders", partitions=-1)
+            assert kafka_cluster.partition("orders", 1).replicas
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=2)
+
+
 def test_users_override_its_configs(pytester):
     pytester.makeconftest(
         """
