@@ -266,7 +266,8 @@ class Broker(Node):
     def _assign_directory(self, log: PartitionLog, directory: LogDirectory) -> bool:
         """Returns whether the metadata has a log in that directory, or will have it before anything else happens.
 
-        Otherwise the controller is asked to record it, and this is to be called again.
+        Otherwise the controller is asked to record it, and this is to be called again. A broker that has not registered
+        yet waits: the controller knows another incarnation of it.
 
         :raises KafkaError: the controller refuses it
         """
@@ -275,6 +276,8 @@ class Broker(Node):
             or self.hosting.assigned_directory(log, self.image) == directory.directory_id
         ):
             return True
+        if not self._is_registered:
+            return False
         refused: list[KafkaError] = []
 
         def done(error: KafkaError | None) -> None:

@@ -179,7 +179,7 @@ def _add_configs(admin: Any, described: list[dict[str, Any]]) -> dict[str, int]:
     found = admin.describe_configs(resources, config_filter="all").get("topic", {})
     for each in described:
         configs = found.get(each["topic"], {})
-        own = {name for name, config in configs.items() if config["config_source"] not in _NOT_OWN}
+        own = {name for name, of_topic in configs.items() if of_topic["config_source"] not in _NOT_OWN}
         each["configs"] = {name: configs[name]["value"] for name in sorted(own)}
     return {name: int(configs[MIN_ISR]["value"]) for name, configs in found.items() if MIN_ISR in configs}
 

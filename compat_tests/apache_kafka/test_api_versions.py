@@ -6,11 +6,10 @@ from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from tests.raw import Client
 
 MISSING = {
-    64: "UnregisterBroker",
     80: "AddRaftVoter",
     81: "RemoveRaftVoter",
 }
-"""What comes with several nodes."""
+"""What comes with several controllers."""
 
 OLDER = {
     1: 4,

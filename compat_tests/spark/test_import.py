@@ -218,7 +218,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"increasing": ("nothing",)}, "increasing names 'nothing', but the columns are ID, CHANGED, CUSTOMER, PRICE"),
     ({"increasing": ("customer",)}, "increasing names 'CUSTOMER', which is (varchar|string)"),
     ({"increasing": ("id",), "delay_seconds": 5}, "delay_seconds needs a time in increasing"),
-    ({"increasing": ("id",), "key": ("nothing",)}, "key 'nothing' is no column"),
+    ({"increasing": ("id",), "key": ("nothing",)}, "key 'nothing' is neither a column"),
     ({"increasing": ("id",), "timestamp": "price"}, "timestamp 'price' is decimal"),
 ]
 

@@ -253,4 +253,5 @@ def test_handshakes_over_a_socket(tmp_path, caplog, total):
     caplog.set_level("INFO", "barnabas.server")
     growth, spent = asyncio.run(strangers(tmp_path, total, caplog))
     assert growth < MOST_GROWTH
-    assert max(spent[1:]) < 3 * min(spent), "each quarter costs about the same"
+    if total >= 10_000:  # the CPU time of some dozens tells more of the machine
+        assert max(spent[1:]) < 3 * min(spent), "each quarter costs about the same"
