@@ -18,6 +18,8 @@ APACHE, BARNABAS = "apache", "barnabas"
 CONTROLLER_ID = 100
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 SMALL_HEAP = ("-Xms96m", "-Xmx256m")
+"""With this heap a JVM has flags that let it start soon; with another one it runs as Apache Kafka's scripts have it."""
+
 COPIES = 3
 
 COMMON = {
@@ -64,7 +66,7 @@ class Node:
         if not (self.data / "meta.properties").exists():
             self._format(settings)
         if self.kind == APACHE:
-            jvm = (*self.heap, *quick(CURRENT))
+            jvm = (*self.heap, *quick(CURRENT)) if self.heap == SMALL_HEAP else self.heap
             command = java_command(CURRENT, "kafka.Kafka", [str(settings)], options=jvm, log_level="info")
         else:
             command = [*python(), "serve", "--config", str(settings)]
