@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks import librdkafka
 from benchmarks.measure import MIB, Row, compared, median_ratio
-from compat_tests.apache_kafka.mixed import APACHE, BARNABAS, Mixed
+from compat_tests.apache_kafka.mixed import APACHE, BARNABAS, Mixed, Node
 
 SIZES = {100: 48 * MIB, 1024: 192 * MIB, 10_240: 384 * MIB}
 """Bytes to send by the size of a record."""
@@ -45,7 +45,7 @@ class Nodes:
         times = psutil.Process(pid).cpu_times()
         return float(times.user + times.system)
 
-    def _running(self) -> list:  # type: ignore[type-arg]
+    def _running(self) -> list[Node]:
         return [self.cluster.controller, *self.cluster.brokers.values()]
 
     def create(self, topic: str) -> None:
@@ -60,7 +60,7 @@ class Nodes:
 
 @contextlib.contextmanager
 def running(kind: str, folder: Path) -> Iterator[Nodes]:
-    with Mixed(folder, kind, [kind] * 3, heap=HEAP) as cluster:
+    with Mixed(folder, kind, [kind] * 3, jvm=HEAP) as cluster:
         yield Nodes(cluster)
 
 
@@ -90,9 +90,13 @@ def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
     for size, pairs in flows.items():
         yield from compared(f"three copies: produce {size} B, acks=all", pairs, 1.3, 0.6)
     for name, part in (("p50", 50), ("p99", 99)):
-        pairs_ms = [tuple(statistics.quantiles(each, n=100)[part - 1] for each in pair) for pair in trickles]
-        yield beside(f"three copies: {A_SECOND:,} records/s, acks=all, {name}, ms", pairs_ms)  # type: ignore[arg-type]
+        pairs_ms = [(percentile(ours, part), percentile(theirs, part)) for ours, theirs in trickles]
+        yield beside(f"three copies: {A_SECOND:,} records/s, acks=all, {name}, ms", pairs_ms)
     yield beside("three copies: kill -9 of the leader to the first acknowledged record, s", outages)
+
+
+def percentile(times: list[float], part: int) -> float:
+    return statistics.quantiles(times, n=100)[part - 1]
 
 
 def beside(what: str, pairs: list[tuple[float, float]]) -> Row:

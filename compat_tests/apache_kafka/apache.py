@@ -144,6 +144,27 @@ def java_command(
     ]
 
 
+class JavaProgram:
+    """A source file of ``java/`` that runs with Apache Kafka's classes, and answers each line with a line.
+
+    Raises `KafkaUnavailable` where it cannot run.
+    """
+
+    def __init__(self, name: str) -> None:
+        command = java_command(CURRENT, str(Path(__file__).parent / "java" / name))
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, line: str) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
 def run_java(
     version: str,
     main: str,

@@ -11,7 +11,7 @@ import pytest
 
 from compat_tests.running import BarnabasProcess
 
-from .apache import ApacheKafka, KafkaUnavailable, jars
+from .apache import ApacheKafka, JavaProgram, KafkaUnavailable, jars
 from .play import Play, error_codes
 from .share_state_steps import NOBODY, summary
 from .share_state_steps import found as share_coordinator
@@ -54,6 +54,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group("apache_kafka"))
+
+
+@pytest.fixture(scope="module")
+def java_program(request: pytest.FixtureRequest) -> Iterator[JavaProgram]:
+    """What the module's ``PROGRAM`` names, with Apache Kafka's classes, in a process of its own."""
+    try:
+        program = JavaProgram(request.module.PROGRAM)
+    except KafkaUnavailable as missing:
+        pytest.skip(str(missing))
+    yield program
+    program.close()
 
 
 def wake_coordinators(port: int) -> None:

@@ -18,7 +18,6 @@ APACHE, BARNABAS = "apache", "barnabas"
 CONTROLLER_ID = 100
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 SMALL_HEAP = ("-Xms96m", "-Xmx256m")
-"""With this heap a JVM has flags that let it start soon; with another one it runs as Apache Kafka's scripts have it."""
 
 COPIES = 3
 
@@ -44,9 +43,9 @@ class Node:
     """One node, of either kind, with a folder of its own."""
 
     def __init__(
-        self, kind: str, home: Path, properties: Mapping[str, str], port: int, heap: tuple[str, ...] = SMALL_HEAP
+        self, kind: str, home: Path, properties: Mapping[str, str], port: int, jvm: tuple[str, ...] | None = None
     ) -> None:
-        self.kind, self.home, self.port, self.heap = kind, home, port, heap
+        self.kind, self.home, self.port, self.jvm = kind, home, port, jvm
         self.data = home / "data"
         self.output = home / "output"
         self.properties = {**COMMON, **properties, "log.dirs": str(self.data)}
@@ -66,7 +65,7 @@ class Node:
         if not (self.data / "meta.properties").exists():
             self._format(settings)
         if self.kind == APACHE:
-            jvm = (*self.heap, *quick(CURRENT)) if self.heap == SMALL_HEAP else self.heap
+            jvm = (*SMALL_HEAP, *quick(CURRENT)) if self.jvm is None else self.jvm
             command = java_command(CURRENT, "kafka.Kafka", [str(settings)], options=jvm, log_level="info")
         else:
             command = [*python(), "serve", "--config", str(settings)]
@@ -122,9 +121,12 @@ def python() -> list[str]:
 
 
 class Mixed:
-    """A controller and some brokers; a context manager. ``kinds`` are those of brokers 1, 2, 3 ..."""
+    """A controller and some brokers; a context manager. ``kinds`` are those of brokers 1, 2, 3 ...
 
-    def __init__(self, home: Path, controller: str, kinds: list[str], *, heap: tuple[str, ...] = SMALL_HEAP) -> None:
+    ``jvm`` are the options of Apache Kafka's JVMs, where they are not to start as fast as they can.
+    """
+
+    def __init__(self, home: Path, controller: str, kinds: list[str], *, jvm: tuple[str, ...] | None = None) -> None:
         port = free_port()
         voters = f"{CONTROLLER_ID}@127.0.0.1:{port}"
         self.controller = Node(
@@ -137,7 +139,7 @@ class Mixed:
                 "controller.quorum.voters": voters,
             },
             port,
-            heap,
+            jvm,
         )
         self.brokers: dict[int, Node] = {}
         for node_id, kind in enumerate(kinds, 1):
@@ -152,7 +154,7 @@ class Mixed:
                     "controller.quorum.voters": voters,
                 },
                 port,
-                heap,
+                jvm,
             )
 
     @property

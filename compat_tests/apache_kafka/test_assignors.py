@@ -5,9 +5,6 @@
 
 import json
 import random
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,41 +14,16 @@ from barnabas.groups.assigning import ASSIGNORS, Subscriber
 from barnabas.groups.assigning.simple import assign_simply
 from barnabas.groups.assigning.topic_hash import group_hash, topic_hash
 
-from .apache import CURRENT, KafkaUnavailable, java_command
+from .apache import JavaProgram
 
-PROGRAM = Path(__file__).parent / "java" / "Assignors.java"
+PROGRAM = "Assignors.java"
 ALL = {**ASSIGNORS, "simple": assign_simply}
 Topics = dict[str, dict[str, Any]]
 Members = dict[str, dict[str, Any]]
 
 
-class Questions:
-    """Apache Kafka's classes in a process of their own, asked line by line."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            java_command(CURRENT, str(PROGRAM)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def ask(self, **question: Any) -> Any:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(question) + "\n")
-        self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
-
-    def close(self) -> None:
-        self._process.communicate()
-
-
-@pytest.fixture(scope="module")
-def apache() -> Iterator[Questions]:
-    try:
-        questions = Questions()
-    except KafkaUnavailable as missing:
-        pytest.skip(str(missing))
-    yield questions
-    questions.close()
+def ask(program: JavaProgram, **question: Any) -> Any:
+    return json.loads(program.ask(json.dumps(question)))
 
 
 def ours(assignor: str, topics: Topics, members: Members) -> dict[str, dict[str, list[int]]]:
@@ -136,12 +108,13 @@ def without_what_nobody_reads(answer: dict[str, Any], group: Chance) -> dict[str
 
 @pytest.mark.parametrize("is_homogeneous", [True, False], ids=["same topics", "different topics"])
 @pytest.mark.parametrize("assignor", sorted(ALL))
-def test_the_same_assignments(apache: Questions, assignor: str, is_homogeneous: bool) -> None:
+def test_the_same_assignments(java_program: JavaProgram, assignor: str, is_homogeneous: bool) -> None:
     for seed in range(60):
         group = Chance(seed, is_homogeneous)
         for _ in range(6):
             told = in_order(
-                apache.ask(
+                ask(
+                    java_program,
                     assignor=assignor,
                     topics=group.topics,
                     members=[{"id": member_id, **member} for member_id, member in group.members.items()],
@@ -155,7 +128,7 @@ def test_the_same_assignments(apache: Questions, assignor: str, is_homogeneous: 
             group.change()
 
 
-def test_the_same_hashes(apache: Questions) -> None:
+def test_the_same_hashes(java_program: JavaProgram) -> None:
     chance = random.Random(1101)
     racks = {1: "a", 2: "b,c", 3: "ü-\U0001d11e", 4: "\uffee", 5: ""}
     brokers = {broker_id: SimpleNamespace(rack=rack) for broker_id, rack in {**racks, 6: None}.items()}
@@ -182,4 +155,4 @@ def test_the_same_hashes(apache: Questions) -> None:
         for topic_id, topic in topics.items():
             topic.id = topic_id
             hashes[topic.name] = topic_hash(topic, brokers)
-        assert apache.ask(topics=asked) == {**hashes, "": group_hash(hashes)}
+        assert ask(java_program, topics=asked) == {**hashes, "": group_hash(hashes)}

@@ -3,14 +3,13 @@
 What has been acknowledged is there, once and in order, at the end; leaders move as they do under Apache Kafka's.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
@@ -19,49 +18,17 @@ from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.raw import Client
 
 from .apache import ApacheBroker
+from .load import PARTITIONS, WITHIN, Load
 from .test_metadata_observers import CLUSTER_ID, Controller
 
+pytestmark = pytest.mark.xdist_group("several_brokers")  # it has brokers of its own
+
 TOPIC = "orders"
-PARTITIONS = 3
 IDS = (2, 3, 4)
-WITHIN = 30.0
 SETTINGS = {"broker.heartbeat.interval.ms": "300", "replica.lag.time.max.ms": "5000", "min.insync.replicas": "2"}
 
 State = dict[int, tuple[int, list[int], list[int]]]
 """Leader, replicas and ISR of each partition."""
-
-
-class Load:
-    """Sends numbers to all partitions until it is stopped, and keeps which were acknowledged."""
-
-    def __init__(self, bootstrap: str) -> None:
-        self.acknowledged: list[list[int]] = [[] for _ in range(PARTITIONS)]
-        self.refused: list[str] = []
-        self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "delivery.timeout.ms": 60000}
-        )
-        self._stops = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        number = 0
-        while not self._stops.is_set():
-            for partition in range(PARTITIONS):
-                self._producer.produce(TOPIC, str(number), partition=partition, on_delivery=self._told)
-            number += 1
-            self._producer.poll(0.005)
-        self._producer.flush(60)
-
-    def _told(self, error: object, message: object) -> None:
-        if error is not None:
-            self.refused.append(str(error))
-        else:
-            self.acknowledged[message.partition()].append(int(message.value()))  # type: ignore[attr-defined]
-
-    def stop(self) -> None:
-        self._stops.set()
-        self._thread.join(90)
 
 
 class Three:
@@ -148,8 +115,8 @@ def test_brokers_come_and_go(three: Three) -> None:
     (made,) = admin.create_topics([NewTopic(TOPIC, PARTITIONS, replica_assignment=replicas)]).values()
     made.result(20)
     three.until(all_in_sync)
-    load = Load(three.bootstrap)
-    time.sleep(1)
+    load = Load(three.bootstrap, TOPIC)
+    load.goes_on()
 
     # One is killed: its session ends, the others lead; it comes back.
     three.brokers[2].stop(kill=True)
@@ -182,7 +149,7 @@ def test_brokers_come_and_go(three: Three) -> None:
     three.until(lambda state: state[0] == (3, [3, 4], [3, 4]) and state[1][1] == [4, 3, 2])
 
     load.stop()
-    assert load.refused == []
+    assert load.failures == []
     assert min(map(len, load.acknowledged)) > 100
     assert consumed(three.bootstrap) == load.acknowledged
 

@@ -4,9 +4,6 @@
 of entries: Apache Kafka keeps them in hash tables.
 """
 
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +16,9 @@ from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.schema import Struct
 from tests.requests import EVERY_VERSION, name_of, named
 
-from .apache import CURRENT, KafkaUnavailable, java_command
+from .apache import JavaProgram
 
-PROGRAM = Path(__file__).parent / "java" / "ErrorResponses.java"
+PROGRAM = "ErrorResponses.java"
 
 UNKNOWN_THERE = {
     "produce": range(3),
@@ -63,35 +60,9 @@ COMPARED = [
 ]
 
 
-class Classes:
-    """Apache Kafka's classes in a process of their own, asked line by line."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            java_command(CURRENT, str(PROGRAM)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def error_response(self, request: Request, code: int, version: int) -> bytes | None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        line = f"{request.api_key} {version} {code} {request.encode(version=version).hex()}\n"
-        self._process.stdin.write(line)
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline().strip()
-        return None if answer == "-" else bytes.fromhex(answer)
-
-    def close(self) -> None:
-        self._process.communicate()
-
-
-@pytest.fixture(scope="module")
-def apache() -> Iterator[Classes]:
-    try:
-        classes = Classes()
-    except KafkaUnavailable as missing:
-        pytest.skip(str(missing))
-    yield classes
-    classes.close()
+def answered_there(program: JavaProgram, request: Request, code: int, version: int) -> bytes | None:
+    answer = program.ask(f"{request.api_key} {version} {code} {request.encode(version=version).hex()}")
+    return None if answer == "-" else bytes.fromhex(answer)
 
 
 def plain(value: Any) -> Any:
@@ -108,26 +79,26 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("api", "version"), COMPARED, ids=name_of)
-def test_an_error_has_the_shape_that_it_has_there(apache: Classes, api: Api, version: int) -> None:
+def test_an_error_has_the_shape_that_it_has_there(java_program: JavaProgram, api: Api, version: int) -> None:
     request = named(api.request, version)
-    theirs = apache.error_response(request, CoordinatorNotAvailable.code, version)
+    theirs = answered_there(java_program, request, CoordinatorNotAvailable.code, version)
     assert theirs is not None
     ours = error_response(request, CoordinatorNotAvailable(), version).encode(version=version)
     response = api.request.response
     assert plain(response.decode(ours, version=version)) == plain(response.decode(theirs, version=version))
 
 
-def test_neither_answers_a_produce_request_with_acks_0(apache: Classes) -> None:
+def test_neither_answers_a_produce_request_with_acks_0(java_program: JavaProgram) -> None:
     request = named(ProduceRequest, 9)
     request.acks = 0
-    assert apache.error_response(request, CoordinatorNotAvailable.code, 9) is None
+    assert answered_there(java_program, request, CoordinatorNotAvailable.code, 9) is None
     with pytest.raises(CloseConnection):
         error_response(request, CoordinatorNotAvailable(), 9)
 
 
-def test_a_request_that_names_nothing_is_answered_there_as_if_all_was_well(apache: Classes) -> None:
+def test_a_request_that_names_nothing_is_answered_there_as_if_all_was_well(java_program: JavaProgram) -> None:
     """That is where Barnabas closes the connection instead (tests/api_handlers/test_error_responses.py)."""
     request = named(ProduceRequest, 9, entries=0)
-    answer = apache.error_response(request, CoordinatorNotAvailable.code, 9)
+    answer = answered_there(java_program, request, CoordinatorNotAvailable.code, 9)
     assert answer is not None
     assert ProduceRequest.response.decode(answer, version=9).responses == []

@@ -18,6 +18,8 @@ from compat_tests.running import BarnabasProcess
 
 from .apache import ApacheKafka, free_port
 
+pytestmark = pytest.mark.xdist_group("several_brokers")  # it has brokers of its own
+
 WITHIN = 30.0
 TOPIC = "copied"
 SETTINGS = {"log.segment.bytes": "1048576", "replica.lag.time.max.ms": "3000", "replica.fetch.backoff.ms": "200"}

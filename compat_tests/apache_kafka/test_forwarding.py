@@ -17,6 +17,8 @@ from tests.raw import Client
 from .clusters import broker, controller
 from .plain import request_of, told
 
+pytestmark = pytest.mark.xdist_group("forwarding")  # it has brokers of its own
+
 PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",

@@ -17,6 +17,8 @@ from barnabas.cluster.quorum.quorum_state import FILE_NAME
 from .apache import CURRENT, ApacheBroker, ApacheController, run_java
 from .observing import CLUSTER_ID, LOG, WITHIN, Controller, Node, content, play, same, until
 
+pytestmark = pytest.mark.xdist_group("quorum")  # it has brokers of its own
+
 
 @pytest.fixture(params=[False, True], ids=["static", "dynamic"])
 def controller(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path: Path) -> Iterator[ApacheController]:

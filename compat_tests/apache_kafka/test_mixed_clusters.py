@@ -5,7 +5,6 @@ partitions are reassigned, and all brokers are restarted in turn. Afterwards eve
 in order, and all replicas hold the same batches.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,11 +14,12 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, ElectionType, KafkaExcep
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
+from .load import PARTITIONS, WITHIN, Load
 from .mixed import APACHE, BARNABAS, Mixed
 
+pytestmark = pytest.mark.xdist_group("mixed_clusters")  # it has brokers of its own
+
 TOPIC, TRANSACTED, GROUP = "orders", "transacted", "readers"
-PARTITIONS = 3
-WITHIN = 30.0
 
 CLUSTERS = {
     "two of ours and one of Apache's, under Apache's controller": (APACHE, [BARNABAS, BARNABAS, APACHE]),
@@ -39,49 +39,6 @@ def until(condition: Callable[[], bool], what: str) -> None:
             pass
         assert time.monotonic() < end, f"not within {WITHIN} s: {what}"
         time.sleep(0.05)
-
-
-class Load:
-    """An idempotent producer that never stops; it remembers what was acknowledged."""
-
-    def __init__(self, bootstrap: str) -> None:
-        self.acknowledged: dict[int, list[int]] = {partition: [] for partition in range(PARTITIONS)}
-        self.failures: list[str] = []
-        self._producer = Producer({
-            "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 2, "message.timeout.ms": 60_000,
-            "reconnect.backoff.max.ms": 200, "log_level": 0,
-        })  # fmt: skip
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        number = 0
-        while not self._stopping.is_set():
-            for _ in range(5):
-                self._producer.produce(TOPIC, b"%d" % number, partition=number % PARTITIONS, callback=self._told)
-                number += 1
-            self._producer.poll(0.01)
-        self._producer.flush(60)
-
-    def _told(self, error: object, message: object) -> None:
-        if error is not None:
-            self.failures.append(str(error))
-        else:
-            self.acknowledged[message.partition()].append(int(message.value()))  # type: ignore[attr-defined]
-
-    @property
-    def total(self) -> int:
-        return sum(map(len, self.acknowledged.values()))
-
-    def goes_on(self) -> None:
-        """Returns when another hundred records have been acknowledged."""
-        wanted = self.total + 100
-        until(lambda: self.total >= wanted, "a hundred more records are acknowledged")
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join()
 
 
 class Story:
@@ -193,7 +150,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mixed]:
 def test_nothing_acknowledged_is_lost(cluster: Mixed) -> None:
     story = Story(cluster)
     story.create(TOPIC, TRANSACTED)
-    load = Load(cluster.bootstrap)
+    load = Load(cluster.bootstrap, TOPIC)
     try:
         load.goes_on()
         story.move_leaders()

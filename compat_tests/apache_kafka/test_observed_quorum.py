@@ -18,6 +18,8 @@ from compat_tests.running import BarnabasProcess
 from .apache import CURRENT, ApacheController, quick
 from .observing import CLUSTER_ID, Node, play, same, until
 
+pytestmark = pytest.mark.xdist_group("quorum")  # it has brokers of its own
+
 HEAP = ("-Xms64m", "-Xmx256m")
 
 

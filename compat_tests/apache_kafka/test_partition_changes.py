@@ -5,9 +5,6 @@
 
 import json
 import random
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,31 +14,17 @@ from barnabas.cluster.controller.placement import place
 from barnabas.cluster.image.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from barnabas.errors import InvalidReplicationFactor
 
-from .apache import CURRENT, KafkaUnavailable, java_command
+from .apache import JavaProgram
 
-PROGRAM = Path(__file__).parent / "java" / "PartitionChanges.java"
+PROGRAM = "PartitionChanges.java"
 
 ELECTIONS = ("PREFERRED", "ONLINE", "UNCLEAN")
 
 Question = dict[str, Any]
 
 
-@pytest.fixture
-def apache() -> "Iterator[subprocess.Popen[str]]":
-    try:
-        command = java_command(CURRENT, str(PROGRAM))
-    except KafkaUnavailable as missing:
-        pytest.skip(str(missing))
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield process
-        process.communicate()
-
-
-def ask(apache: "subprocess.Popen[str]", question: Question) -> Any:
-    assert apache.stdin is not None and apache.stdout is not None
-    apache.stdin.write(json.dumps(question) + "\n")
-    apache.stdin.flush()
-    return json.loads(apache.stdout.readline())
+def ask(program: JavaProgram, question: Question) -> Any:
+    return json.loads(program.ask(json.dumps(question)))
 
 
 # ---------------------------------------------------------------- changes of partitions
@@ -152,14 +135,14 @@ def wanted(chance: random.Random, partition: Question) -> Question:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_partitions_change_as_apache_kafkas_do(apache: "subprocess.Popen[str]", seed: int) -> None:
+def test_partitions_change_as_apache_kafkas_do(java_program: JavaProgram, seed: int) -> None:
     chance = random.Random(seed)
     changes = 0
     for _ in range(5000):
         question = a_change(chance)
         if question["wanted"].get("stopped_uncleanly") in question["acceptable"]:
             question["acceptable"].remove(question["wanted"]["stopped_uncleanly"])  # as the controller asks it
-        theirs = ask(apache, question)
+        theirs = ask(java_program, question)
         assert ours(question) == theirs, json.dumps(question)
         changes += theirs is not None
     assert changes > 2000
@@ -190,11 +173,11 @@ def a_cluster(chance: random.Random) -> Question:
     }  # fmt: skip
 
 
-def test_replicas_are_placed_as_apache_kafkas_are(apache: "subprocess.Popen[str]") -> None:
+def test_replicas_are_placed_as_apache_kafkas_are(java_program: JavaProgram) -> None:
     chance = random.Random(1)
     for _ in range(3000):
         question = a_cluster(chance)
-        theirs = ask(apache, question)
+        theirs = ask(java_program, question)
         brokers = {
             each["id"]: BrokerImage(each["id"], 0, bytes(16), {}, each["rack"], each["fenced"])
             for each in question["brokers"]

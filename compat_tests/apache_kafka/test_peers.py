@@ -19,6 +19,8 @@ from barnabas.wire.messages.metadata import MetadataRequest
 
 from .secured import SECURITY, SESSION_MS, Secured, start
 
+pytestmark = pytest.mark.xdist_group("forwarding")  # it has brokers of its own
+
 MECHANISM = "sasl.mechanism.inter.broker.protocol"
 APACHE = 1
 

@@ -23,6 +23,8 @@ from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from .apache import ApacheController
 from .observing import CLUSTER_ID, Controller
 
+pytestmark = pytest.mark.xdist_group("quorum")  # it has brokers of its own
+
 IDENTITY = Identity(7, CLUSTER_ID, bytes([7]) * 16)
 PAST_THE_END = 1 << 40
 

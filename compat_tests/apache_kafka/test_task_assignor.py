@@ -5,33 +5,18 @@
 
 import json
 import random
-import subprocess
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
-
-import pytest
 
 from barnabas.groups.streams.configuring import ConfiguredSubtopology, InternalTopic
 from barnabas.groups.streams.sticky import MemberSpec, assign
 from barnabas.groups.streams.tasks import Target, tasks_of
 
-from .apache import CURRENT, KafkaUnavailable, java_command
+from .apache import JavaProgram
 
-PROGRAM = Path(__file__).parent / "java" / "StickyTasks.java"
+PROGRAM = "StickyTasks.java"
 
 Listed = Mapping[str, list[int]]
-
-
-@pytest.fixture
-def apache() -> "Iterator[subprocess.Popen[str]]":
-    try:
-        command = java_command(CURRENT, str(PROGRAM))
-    except KafkaUnavailable as missing:
-        pytest.skip(str(missing))
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield process
-        process.communicate()
 
 
 def listed(tasks: Mapping[str, frozenset[int]]) -> Listed:
@@ -89,15 +74,11 @@ class Chance:
         return {member_id: [listed(target.active), listed(target.standby)] for member_id, target in found.items()}
 
 
-def test_the_same_tasks(apache: "subprocess.Popen[str]") -> None:
-    assert apache.stdin is not None
-    assert apache.stdout is not None
+def test_the_same_tasks(java_program: JavaProgram) -> None:
     for seed in range(150):
         group = Chance(seed)
         for _ in range(6):
-            apache.stdin.write(json.dumps(group.question()) + "\n")
-            apache.stdin.flush()
-            told = json.loads(apache.stdout.readline())
+            told = json.loads(java_program.ask(json.dumps(group.question())))
             assert group.ours() == told, (seed, group.question())
             for member_id, (active, standby) in told.items():
                 group.members[member_id] |= {"active": active, "standby": standby}

@@ -18,6 +18,8 @@ from tests.raw import Client
 from .mixed import APACHE, BARNABAS, Mixed
 from .plain import request_of, told
 
+pytestmark = pytest.mark.xdist_group("forwarding")  # it has brokers of its own
+
 LEADER, FOLLOWER, THIRD = 1, 2, 3
 WITHIN_S = 30.0
 MOMENT_MS = 1_700_000_000_000
