@@ -206,8 +206,8 @@ class Partition:
         log = self.log
         if not self.leads and not log.is_offline:
             raise NotLeaderOrFollower
-        if acks == ACKS_ALL:
-            self._check_in_sync()
+        if acks == ACKS_ALL and self.followers is not None:
+            self._check_in_sync(self.followers)
         appended = log.append_as_leader(
             batch, leader_epoch=self.leader_epoch, now_ms=now_ms, by_coordinator=by_coordinator
         )
@@ -215,9 +215,8 @@ class Partition:
             self._advance_high_watermark(batch)
         return appended
 
-    def _check_in_sync(self) -> None:
-        followers, log = self.followers, self.log
-        if followers is not None and len(followers.isr) < followers.min_isr and not log.is_offline:
+    def _check_in_sync(self, followers: "Followers") -> None:
+        if len(followers.isr) < followers.min_isr and not self.log.is_offline:
             raise NotEnoughReplicas(
                 f"{len(followers.isr)} replicas are in sync, min.insync.replicas wants {followers.min_isr}"
             )
