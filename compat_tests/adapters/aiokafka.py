@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import (
     BrokerResponseError,
+    KafkaConnectionError,
     KafkaError,
     MessageSizeTooLargeError,
     NoOffsetForPartitionError,
@@ -85,8 +87,17 @@ class Producer(base.Producer):
     def __init__(self, loop: Loop, **configs: Any) -> None:
         super().__init__()
         self.loop = loop
-        self.inner = loop.call(AIOKafkaProducer, **configs)
-        loop.run(self.inner.start())
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            self.inner = loop.call(AIOKafkaProducer, **configs)
+            try:
+                loop.run(self.inner.start())
+                return
+            except KafkaConnectionError:  # other libraries' producers wait for a broker that is down
+                loop.run(self.inner.stop())
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def _send(
         self,
