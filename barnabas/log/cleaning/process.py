@@ -131,6 +131,9 @@ class ProcessCleaner:
         finally:
             with self._lock:
                 self._running = False
+                is_left = self._closed and self._process is process
+            if is_left:  # it was closed between the process's answer and here
+                self._end(process, kill=True)
 
     def _converse(self, process: "subprocess.Popen[bytes]", job: CleaningJob, on_group: OnGroup) -> CleaningResult:
         assert process.stdin is not None and process.stdout is not None
@@ -160,8 +163,8 @@ class ProcessCleaner:
         self._closed = True
         self.abort()
         with self._lock:
-            process = self._process
-        if process is not None and not self._running:
+            process = None if self._running else self._process  # else the job's thread ends it
+        if process is not None:
             self._end(process, kill=False)
 
     def _start(self) -> "subprocess.Popen[bytes]":

@@ -140,6 +140,19 @@ def test_close_aborts_the_job(log, worker):
     assert isinstance(interrupted(worker, log, lambda pid: worker.close()), CleaningAborted)
 
 
+def test_close_between_the_answer_and_the_end_of_the_job(log, worker, monkeypatch):
+    converse = worker._converse
+
+    def closed_meanwhile(*job):
+        result = converse(*job)
+        worker.close()
+        return result
+
+    monkeypatch.setattr(worker, "_converse", closed_meanwhile)
+    worker.run(log.job(), lambda group: None)
+    assert worker.pid is None
+
+
 def test_no_jobs_after_close(log, worker):
     worker.run(log.job(), lambda group: None)
     pid = worker.pid
