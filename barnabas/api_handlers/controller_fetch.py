@@ -10,7 +10,6 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.clock import Timer
 from barnabas.cluster.quorum.leader_log import LeaderLog, Sender
-from barnabas.cluster.quorum.sole_voter import SoleVoter
 from barnabas.errors import NotController
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
@@ -28,9 +27,10 @@ def controller_fetch(request: FetchRequest, context: Context) -> FetchResponse |
 
 def leader_log(node: "Node") -> LeaderLog:
     """Returns the log as the node serves it to others. :raises NotController: the node is no controller"""
-    if not isinstance(node.quorum, SoleVoter):
+    found = node.quorum.leader_log
+    if found is None:
         raise NotController
-    return node.quorum.leader_log
+    return found
 
 
 def sender_of(context: Context) -> Sender:

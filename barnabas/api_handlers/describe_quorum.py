@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.quorum.client import Quorum
-from barnabas.cluster.quorum.sole_voter import SoleVoter
+from barnabas.cluster.quorum.leader_log import UNKNOWN, Replica
+from barnabas.cluster.quorum.quorum import Quorum
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.errors import KafkaError, NotLeaderOrFollower, UnknownTopicOrPartition
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
@@ -41,33 +41,36 @@ def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Describ
 
 def metadata_partition(broker: "Node") -> Partition:
     quorum, now_ms = broker.quorum, broker.clock.time_ms()
-    if not isinstance(quorum, SoleVoter) or not quorum.is_leader:
+    log = quorum.leader_log
+    if log is None or not quorum.is_leader:
         return failed_partition(0, NotLeaderOrFollower())
-    voter = DescribeQuorumResponse.ReplicaState(
+    own = DescribeQuorumResponse.ReplicaState(
         replica_id=quorum.node_id,
         replica_directory_id=quorum.voter_directory_id,
-        log_end_offset=quorum.log.log_end_offset,
+        log_end_offset=quorum.next_offset,
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,
     )
-    observers = [
-        DescribeQuorumResponse.ReplicaState(
-            replica_id=each.key.node_id,
-            replica_directory_id=each.key.directory_id,
-            log_end_offset=each.log_end_offset,
-            last_fetch_timestamp=each.last_fetch_ms,
-            last_caught_up_timestamp=each.last_caught_up_ms,
-        )
-        for each in quorum.leader_log.observers(now_ms)
-    ]
+    has_vote = quorum.node_id in quorum.voters()
+    voters = [*([own] if has_vote else []), *map(replica_state, log.followers())]
     return Partition(
         partition_index=0,
         error_message="",
         leader_id=quorum.leadership.leader_id,
         leader_epoch=quorum.leadership.epoch,
-        high_watermark=quorum.log.high_watermark,
-        current_voters=[voter],
-        observers=observers,
+        high_watermark=UNKNOWN if quorum.high_watermark is None else quorum.high_watermark,
+        current_voters=sorted(voters, key=lambda voter: voter.replica_id),
+        observers=[*map(replica_state, log.observers(now_ms)), *([] if has_vote else [own])],
+    )
+
+
+def replica_state(replica: Replica) -> DescribeQuorumResponse.ReplicaState:
+    return DescribeQuorumResponse.ReplicaState(
+        replica_id=replica.key.node_id,
+        replica_directory_id=replica.key.directory_id,
+        log_end_offset=replica.log_end_offset,
+        last_fetch_timestamp=replica.last_fetch_ms,
+        last_caught_up_timestamp=replica.last_caught_up_ms,
     )
 
 
@@ -75,12 +78,13 @@ def nodes(quorum: Quorum) -> list[DescribeQuorumResponse.Node]:
     """Returns the voters and their endpoints."""
     return [
         DescribeQuorumResponse.Node(
-            node_id=quorum.node_id,
+            node_id=node_id,
             listeners=[
                 DescribeQuorumResponse.Node.Listener(name=each.name, host=each.host, port=each.port)
-                for each in quorum.voter_endpoints
+                for each in quorum.endpoints_of(node_id)
             ],
         )
+        for node_id in sorted(quorum.voters())
     ]
 
 

@@ -10,7 +10,6 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from barnabas.broker.controller_channel import ControllerChannel
 from barnabas.broker.coordinators import Coordinators
 from barnabas.broker.directory_assignments import Assignment, DirectoryAssignments
 from barnabas.broker.environment import Created
@@ -79,15 +78,6 @@ class Broker(Node):
             lambda: FETCH_SESSION_EVICTION_MS,
             random,
         )
-        self.controller_channel = ControllerChannel(
-            self.node_id,
-            self.controller_peers,
-            lambda: self.quorum.leadership,
-            is_sole=lambda: self.quorum.is_sole_voter,
-            clock=clock,
-            scheduler=scheduler,
-            timeout_ms=lambda: self.config["request.timeout.ms"],
-        )
         self.lifecycle = Lifecycle(
             self.node_id,
             self.controller_channel,
@@ -110,14 +100,14 @@ class Broker(Node):
 
     def _opened(self) -> None:
         super()._opened()
-        if self.metadata.controller is not None:
+        if self.quorum.is_sole_voter:
             self.open_logs()
 
     def open_logs(self) -> None:
         """Opens logs and coordinators, and recovers logs after an unclean shutdown.
 
-        :meth:`open` does it on a controller. On other nodes it waits until the image is the whole one: a log without
-        a topic would be taken for a stray.
+        :meth:`open` does it where this node is the whole quorum. On other nodes it waits until the image is the whole
+        one: a log without a topic would be taken for a stray.
 
         :raises LogDirectoryError: a partition has two logs
         """
@@ -170,12 +160,7 @@ class Broker(Node):
             cluster_id=self.cluster_id,
             incarnation_id=random_uuid(self.random.randbytes),
             listeners=endpoint_records(BrokerRegistrationRequest.Listener, endpoints),
-            features=[
-                BrokerRegistrationRequest.Feature(
-                    name=name, min_supported_version=levels.first, max_supported_version=levels.last
-                )
-                for name, levels in sorted(self.supported_features.items())
-            ],
+            features=self._supported(BrokerRegistrationRequest.Feature),
             rack=self.config["broker.rack"],
             log_dirs=[directory.directory_id for directory in directories],
             previous_broker_epoch=min(directory.clean_broker_epoch for directory in directories),
@@ -212,7 +197,6 @@ class Broker(Node):
             # with, at the latest.
             self.lifecycle.shut_down(lambda: None)
         self.lifecycle.stop()
-        self.controller_channel.close()
         self._stop()
         self.log_manager.close(self.epoch)
 

@@ -9,26 +9,30 @@ import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from barnabas.broker import authorizing
+from barnabas.broker.controller_channel import ControllerChannel
+from barnabas.broker.controller_registration import ControllerRegistration
 from barnabas.broker.names import Names
 from barnabas.clock import Clock, Scheduler
-from barnabas.cluster.controller.commands import FeatureUpdate, RegisterController, UpdateFeatures
+from barnabas.cluster.controller.commands import FeatureUpdate, UpdateFeatures
 from barnabas.cluster.controller.controller import Controller, Done, logged
-from barnabas.cluster.features import CONTROLLER_REGISTRATION, KRAFT_VERSION, METADATA_VERSION, SUPPORTED
+from barnabas.cluster.features import KRAFT_VERSION, SUPPORTED
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage
+from barnabas.cluster.image.records import endpoint_records
 from barnabas.cluster.image.snapshot_generator import SnapshotLimits
 from barnabas.cluster.internal_topics import is_single_node
 from barnabas.cluster.node_metadata import ControllerMetadata, NodeMetadata
-from barnabas.cluster.quorum.client import Quorum
+from barnabas.cluster.quorum.client import ReplicaKey
 from barnabas.cluster.quorum.metadata_log import TOPIC_ID, MetadataLog, MetadataLogError, Retention, topic_config
-from barnabas.cluster.quorum.sole_voter import SoleVoter, Voter
+from barnabas.cluster.quorum.quorum import Quorum
+from barnabas.cluster.quorum.sole_voter import SoleVoter
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import BROKER_RESOURCE, ConfigRules
 from barnabas.config.endpoints import Endpoint
-from barnabas.errors import NotController
+from barnabas.errors import KafkaError, NotController
 from barnabas.log.background import Background, Inline
 from barnabas.log.cleaner import CleanerSettings
 from barnabas.log.cleaner_workers import CleanerWorker
@@ -38,6 +42,7 @@ from barnabas.log.log_directory import LogDirectory
 from barnabas.log.log_manager import LogManager
 from barnabas.peers.peers import Peers
 from barnabas.uuids import random_uuid
+from barnabas.wire.messages.controller_registration import ControllerRegistrationRequest
 from barnabas.wire.schema import Versions
 
 if TYPE_CHECKING:
@@ -48,6 +53,14 @@ if TYPE_CHECKING:
     from barnabas.security.quotas.connections import ConnectionRates
 
 logger = logging.getLogger(__name__)
+
+F = TypeVar("F")
+
+
+def log_registration(error: KafkaError | None) -> None:
+    """Logs why this controller is not registered."""
+    if error is not None:
+        logger.warning("Cannot record the registration of this controller: %s", error)
 
 
 class Reconfigurable(Protocol):
@@ -126,7 +139,16 @@ class Node:
         self._token_expiry: TokenExpiry | None = None  #: None while there are no delegation tokens
         self.on_fatal: Callable[[str], object] = lambda reason: None  #: called with the reason when the node must stop
         self.reconfigurables: list[Reconfigurable] = []
-        self._as_controller: RegisterController | None = None
+        self._controller_registration: ControllerRegistration | None = None
+        self.controller_channel = ControllerChannel(
+            self.node_id,
+            self.controller_peers,
+            lambda: self.quorum.leadership,
+            is_sole=lambda: self.quorum.is_sole_voter,
+            clock=clock,
+            scheduler=scheduler,
+            timeout_ms=lambda: self.config["request.timeout.ms"],
+        )
 
     # ------------------------------------------------------------ life
 
@@ -169,19 +191,27 @@ class Node:
         ]
 
     def _register_controller(self, endpoints: list[Endpoint], done: Done) -> None:
-        features = {name: (versions.first, versions.last) for name, versions in sorted(self.supported_features.items())}
-        incarnation_id = random_uuid(self.random.randbytes)
-        self._as_controller = RegisterController(self.node_id, incarnation_id, endpoints, features)
-        if self.controller.image.metadata_version >= CONTROLLER_REGISTRATION:
-            self.controller.submit(self._as_controller, done)
-        else:
-            done(None, None)
         self.quorum.voter_endpoints = endpoints
+        request = ControllerRegistrationRequest(
+            controller_id=self.node_id,
+            incarnation_id=random_uuid(self.random.randbytes),
+            listeners=endpoint_records(ControllerRegistrationRequest.Listener, endpoints),
+            features=self._supported(ControllerRegistrationRequest.Feature),
+        )
+        self._controller_registration = ControllerRegistration(request, self.controller_channel)
+        self._controller_registration.follow(self.image, lambda error: done(None, error))
         kraft_version = self._features.get(KRAFT_VERSION, 0)
         if kraft_version > self.quorum.kraft.version:  # a new cluster: an existing one would not have opened
             update = UpdateFeatures([FeatureUpdate(KRAFT_VERSION, kraft_version)])
             self.controller.submit(update, logged(f"the level of {KRAFT_VERSION}"))
         self._start_token_expiry()
+
+    def _supported(self, feature: Callable[..., F]) -> list[F]:
+        """Returns the features of this node, as the structs of a registration."""
+        return [
+            feature(name=name, min_supported_version=levels.first, max_supported_version=levels.last)
+            for name, levels in sorted(self.supported_features.items())
+        ]
 
     def _start_token_expiry(self) -> None:
         if self.config["delegation.token.secret.key"] is not None:
@@ -198,6 +228,7 @@ class Node:
 
     def _stop(self) -> None:
         """Stops what runs from time to time."""
+        self.controller_channel.close()
         self.names.close()
         if self._token_expiry is not None:
             self._token_expiry.stop()
@@ -233,15 +264,15 @@ class Node:
         )
 
     def _new_observer(self, metadata_log: MetadataLog) -> Quorum:
-        from barnabas.broker.observing import new_observer
+        from barnabas.broker.quorum_membership import new_observer
 
         return new_observer(self, metadata_log, self._files)
 
     def _as_voter(self, metadata_log: MetadataLog, limits: SnapshotLimits) -> ControllerMetadata:
-        voter = Voter(self.node_id, metadata_log.log.log_directory.directory_id)
+        quorum = self._new_voter(metadata_log)
         return ControllerMetadata(
             metadata_log,
-            SoleVoter(metadata_log, self._files, self.clock, voter),
+            quorum,
             self.clock,
             self._files,
             settings=lambda: self.config,
@@ -250,9 +281,17 @@ class Node:
             limits=limits,
             features=self._features,
             cluster_id=self.cluster_id,
-            resident=self.node_id if self.config.is_broker else None,
+            resident=self.node_id if self.config.is_broker and quorum.is_sole_voter else None,
             scheduler=self.scheduler,
         )
+
+    def _new_voter(self, metadata_log: MetadataLog) -> Quorum:
+        if not self.config.names_controllers:
+            key = ReplicaKey(self.node_id, metadata_log.log.log_directory.directory_id)
+            return SoleVoter(metadata_log, self._files, self.clock, key)
+        from barnabas.broker.quorum_membership import new_voter
+
+        return new_voter(self, metadata_log, self._files)
 
     # ------------------------------------------------------------ following the metadata
 
@@ -264,9 +303,8 @@ class Node:
             self._apply_quotas()
         if self.authorizer is not None:
             authorizing.follow(self.authorizer, image, delta)
-        can_register = METADATA_VERSION in delta.features and image.metadata_version >= CONTROLLER_REGISTRATION
-        if can_register and self._as_controller and self.node_id not in image.controllers:
-            self.controller.submit(self._as_controller, logged("the registration of this controller"))
+        if self._controller_registration is not None:
+            self._controller_registration.follow(image, log_registration)
 
     def _directory_failed(self, directory: LogDirectory) -> None:
         # Later, since this may be called during a change of the metadata.

@@ -17,8 +17,8 @@ from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.image.loader import MetadataLoader
 from barnabas.cluster.image.snapshot_generator import DEFAULT_LIMITS, SnapshotGenerator, SnapshotLimits
-from barnabas.cluster.quorum.client import Quorum
 from barnabas.cluster.quorum.metadata_log import DIRECTORY, MetadataLog, MetadataLogError
+from barnabas.cluster.quorum.quorum import Quorum
 from barnabas.log.files import Files
 
 if TYPE_CHECKING:

@@ -158,7 +158,12 @@ class BrokerConfig:
     @property
     def is_lone(self) -> bool:
         """Whether the node can do without others: it has both roles, and is the only controller."""
-        return self.is_broker and self.is_controller
+        return self.is_broker and self.is_controller and not self.names_controllers
+
+    @property
+    def names_controllers(self) -> bool:
+        """Whether there may be controllers beside this node."""
+        return len(self["controller.quorum.voters"]) > 1 or bool(self["controller.quorum.bootstrap.servers"])
 
     @property
     def log_dirs(self) -> list[str]:

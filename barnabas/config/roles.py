@@ -29,6 +29,8 @@ def check_roles(settings: Settings, listeners: list[str]) -> None:
         raise InvalidValue("controller.quorum.bootstrap.servers", NO_QUORUM)
     if CONTROLLER in roles:
         _check_controller(names, voters, node_id, listeners, is_broker=BROKER in roles)
+        if len(voters) > 1 or settings["controller.quorum.bootstrap.servers"]:
+            _check_reachable(names, listeners)
     else:
         _check_broker(names, voters, node_id, listeners)
     if BROKER in roles and not set(listeners) - set(names):
@@ -60,9 +62,6 @@ def _check_controller(
             "controller.quorum.voters",
             f"If process.roles contains the 'controller' role, {text} controller.quorum.voters={_java_set(voters)}",
         )
-    if len(voters) > 1:  # alone, this node would make decisions that the other voters do not have
-        text = "this version of Barnabas has no quorum of several controllers"
-        raise InvalidValue("controller.quorum.voters", f"controller.quorum.voters={_java_set(voters)}: {text}")
     if not is_broker and set(listeners) - set(names):
         raise InvalidValue(
             "listeners",
@@ -74,6 +73,16 @@ def _check_controller(
         raise InvalidValue(
             "controller.listener.names",
             "controller.listener.names must only contain values appearing in the 'listeners' configuration when "
+            "running the KRaft controller role",
+        )
+
+
+def _check_reachable(names: list[str], listeners: list[str]) -> None:
+    """Checks that other controllers can reach this one."""
+    if not set(names) & set(listeners):
+        raise InvalidValue(
+            "controller.listener.names",
+            "controller.listener.names must contain at least one value appearing in the 'listeners' configuration when "
             "running the KRaft controller role",
         )
 

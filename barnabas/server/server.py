@@ -4,6 +4,7 @@ Knows nothing of processes and signals. Whoever runs a server owns the event loo
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -128,7 +129,7 @@ class Server:
                 start=partial(_accept, self.controller_listeners),
                 stop=partial(_stop_accepting, self.controller_listeners),
             ),
-            Step("metadata", start=self._catch_up),
+            Step("metadata", start=self._catch_up, stop=self._resign),
             Step("registration", start=self._register),
             Step("acceptors", start=partial(_accept, self.listeners), stop=partial(_stop_accepting, self.listeners)),
             IdleSweeper(every, self.config["connections.max.idle.ms"] / 1000),
@@ -176,7 +177,7 @@ class Server:
 
     async def _open(self) -> None:
         self.node.open()
-        if not self.config.is_controller:
+        if not self.node.quorum.is_sole_voter:
             self._controller_peers.prepare()
             self._peers.prepare()
 
@@ -192,7 +193,7 @@ class Server:
         :raises TimeoutError: that takes longer than ``initial.broker.registration.timeout.ms``
         """
         node = self.node
-        if isinstance(node, Broker) and not node.config.is_controller:
+        if isinstance(node, Broker) and not node.quorum.is_sole_voter:
             limit_ms = self.config["initial.broker.registration.timeout.ms"]
             try:
                 async with asyncio.timeout(limit_ms / 1000):
@@ -200,6 +201,12 @@ class Server:
             except TimeoutError:
                 raise TimeoutError(f"no controller has sent the metadata log within {limit_ms} ms") from None
             node.open_logs()
+
+    async def _resign(self) -> None:
+        """Waits for an election of another controller if this one leads, as long as an election may take."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.config["controller.quorum.election.timeout.ms"] / 1000):
+                await _called(self.node.quorum.resign)
 
     async def _shut_down(self) -> None:
         """Waits until others lead what this broker leads, if there are others."""

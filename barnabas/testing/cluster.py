@@ -5,6 +5,7 @@ in memory. Several clusters can run at the same time.
 """
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -21,7 +22,7 @@ from barnabas.cluster.controller.commands import (
     NewTopic,
 )
 from barnabas.cluster.image.image import PartitionImage
-from barnabas.errors import ElectionNotNeeded, KafkaError, UnknownTopicOrPartition
+from barnabas.errors import ElectionNotNeeded, KafkaError, NotController, UnknownTopicOrPartition
 from barnabas.server.run import loop_factory
 from barnabas.testing.cluster_node import ClusterNode
 from barnabas.testing.in_process import as_property
@@ -30,13 +31,16 @@ from barnabas.uuids import random_uuid, uuid_text
 T = TypeVar("T")
 
 CONTROLLER_ID = 1000
-"""The node id of the controller, which is no broker."""
+"""The node id of the first controller. The controllers are no brokers."""
 
 LONGEST_WAIT_S = 30.0
 """The timeout of calls to the cluster's thread."""
 
 LOOK_S = 0.01
 """The delay between two looks at what is waited for."""
+
+ELECTION_MS, FETCH_MS = 300, 600
+"""The time-outs of the controllers' elections. Kafka's 1 and 2 seconds are long in a test."""
 
 HEARTBEAT_MS, SESSION_MS = 200, 2000
 """How often a broker is heard of, and after what time it counts as gone. Kafka's 2 and 9 seconds are long in a test."""
@@ -46,11 +50,14 @@ COPIES = 3
 
 
 class Cluster:
-    """Brokers with the ids from 1 on, and one controller, all on free ports of 127.0.0.1.
+    """Brokers with the ids from 1 on, and controllers with the ids from 1000 on, all on free ports of 127.0.0.1.
 
     Configs are those of every node, as for :class:`~barnabas.testing.Broker`. Topics have three replicas, or as many as
     there are brokers; internal topics, too. A broker that is killed is noticed within two seconds
     (``broker.session.timeout.ms``).
+
+    One controller is enough unless it is to be stopped as well: three of them survive the loss of one. They are nodes
+    for :meth:`stop`, :meth:`kill`, :meth:`start`, :meth:`isolate` and :meth:`heal`.
 
     >>> from barnabas.testing import Cluster
     >>> with Cluster(3) as cluster:
@@ -58,10 +65,19 @@ class Cluster:
     ...     cluster.kill(cluster.leader("orders"))
     """
 
-    def __init__(self, brokers: int = 3, configs: Mapping[str, object] | None = None, **keywords: object) -> None:
+    def __init__(
+        self,
+        brokers: int = 3,
+        configs: Mapping[str, object] | None = None,
+        *,
+        controllers: int = 1,
+        **keywords: object,
+    ) -> None:
         named = {name.replace("_", "."): value for name, value in keywords.items()}
         copies = min(brokers, COPIES)
         defaults = {
+            "controller.quorum.election.timeout.ms": ELECTION_MS,
+            "controller.quorum.fetch.timeout.ms": FETCH_MS,
             "broker.heartbeat.interval.ms": HEARTBEAT_MS,
             "broker.session.timeout.ms": SESSION_MS,
             "default.replication.factor": copies,
@@ -72,18 +88,19 @@ class Cluster:
         given = {name: as_property(value) for name, value in {**defaults, **(configs or {}), **named}.items()}
         random, clock = SystemRandom(), SystemClock()
         self.cluster_id = uuid_text(random_uuid(random.randbytes))
-        self._controller = ClusterNode(
-            CONTROLLER_ID,
-            given
-            | {
-                "process.roles": "controller",
-                "listeners": "CONTROLLER://127.0.0.1:0",
-                "controller.quorum.voters": f"{CONTROLLER_ID}@127.0.0.1:0",
-            },
-            clock,
-            random.randbytes,
-        )
-        self._nodes = {
+        self._reserved = {CONTROLLER_ID + index: reserve() for index in range(controllers)}
+        addresses = {node_id: f"127.0.0.1:{each.getsockname()[1]}" for node_id, each in self._reserved.items()}
+        given["controller.quorum.voters"] = ",".join(f"{node_id}@{each}" for node_id, each in addresses.items())
+        self._controllers = {
+            node_id: ClusterNode(
+                node_id,
+                given | {"process.roles": "controller", "listeners": f"CONTROLLER://{address}"},
+                clock,
+                random.randbytes,
+            )
+            for node_id, address in addresses.items()
+        }
+        self._brokers = {
             node_id: ClusterNode(
                 node_id,
                 given | {"process.roles": "broker", "listeners": "PLAINTEXT://127.0.0.1:0"},
@@ -117,28 +134,24 @@ class Cluster:
             self._end()
 
     async def _start_all(self) -> None:
-        for node in (self._controller, *self._nodes.values()):
-            node.format(self.cluster_id)
-        await self._controller.start(self._loop)
-        address = self._controller.properties["listeners"].partition("://")[2]
         for node in self._nodes.values():
-            node.properties["controller.quorum.voters"] = f"{CONTROLLER_ID}@{address}"
+            node.format(self.cluster_id)
         await asyncio.gather(*(node.start(self._loop) for node in self._nodes.values()))
         await self._until(self._all_unfenced)
 
     def _all_unfenced(self) -> bool:
         """Returns whether each broker that runs knows of all others that run."""
-        running = {node.id for node in self._nodes.values() if node.is_running}
+        running = {node.id for node in self._brokers.values() if node.is_running}
         return all(
             running <= {each.id for each in broker.image.brokers.values() if not each.fenced}
-            for broker in self._brokers()
+            for broker in self._running()
         )
 
     async def _stop_all(self) -> None:
         for node in self._nodes.values():
             node.heal()
-        await asyncio.gather(*(node.stop() for node in self._nodes.values()))
-        await self._controller.stop()
+        for nodes in (self._brokers, self._controllers):
+            await asyncio.gather(*(node.stop() for node in nodes.values()))
 
     def _end(self) -> None:
         thread, self._thread = self._thread, None
@@ -146,42 +159,62 @@ class Cluster:
         self._loop.call_soon_threadsafe(self._loop.stop)
         thread.join()
         self._loop.close()
+        for each in self._reserved.values():
+            each.close()
 
     # ------------------------------------------------------------ brokers
 
     @property
     def node_ids(self) -> list[int]:
         """The ids of all brokers."""
-        return list(self._nodes)
+        return list(self._brokers)
+
+    @property
+    def controller_ids(self) -> list[int]:
+        """The ids of all controllers."""
+        return list(self._controllers)
+
+    @property
+    def active_controller(self) -> int:
+        """The id of the active controller; -1 while there is none."""
+        return self._call(lambda: next((node.node_id for node in self._controlling()), -1))
+
+    @property
+    def _nodes(self) -> dict[int, ClusterNode]:
+        return {**self._controllers, **self._brokers}
 
     @property
     def bootstrap_servers(self) -> str:
         """The ``bootstrap.servers`` for clients, with the addresses of all brokers."""
-        return ",".join(map(self.address, self._nodes))
+        return ",".join(map(self.address, self._brokers))
 
     def address(self, node: int) -> str:
         """Returns host and port of one broker."""
         return self._nodes[node].properties["listeners"].partition("://")[2]
 
     def stop(self, node: int) -> None:
-        """Stops a broker cleanly: others lead before it ends."""
+        """Stops a node cleanly: others lead before it ends."""
         self._await(self._nodes[node].stop())
 
     def kill(self, node: int) -> None:
-        """Ends a broker as ``kill -9`` does. The controller notices it after ``broker.session.timeout.ms``."""
+        """Ends a node as ``kill -9`` does.
+
+        The controller notices the end of a broker after ``broker.session.timeout.ms``, the other controllers that of
+        the active one after ``controller.quorum.fetch.timeout.ms``.
+        """
         self._call(self._nodes[node].kill)
 
     def start(self, node: int) -> None:
-        """Starts a broker again, with its old data and its old address, and returns when others know of it."""
+        """Starts a node again, with its old data and its old address, and returns when others know of it."""
         self._await(self._nodes[node].start(self._loop))
         self._await(self._until(self._all_unfenced))
 
     def isolate(self, node: int) -> None:
-        """Cuts a broker off from clients, the controller and other brokers, until :meth:`heal`."""
+        """Cuts a node off from clients and all other nodes, until :meth:`heal`."""
         self._call(self._nodes[node].isolate)
 
     def heal(self, node: int) -> None:
-        """Lets a broker be reached again."""
+        """Lets a node be reached again."""
         self._call(self._nodes[node].heal)
 
     # ------------------------------------------------------------ topics
@@ -203,7 +236,7 @@ class Cluster:
         (created,) = self._submit(CreateTopics([NewTopic(name, partitions, replicas, configs=given)]))
         if created.error is not None:
             raise created.error
-        self._await(self._until(lambda: all(name in broker.image.topics_by_name for broker in self._brokers())))
+        self._await(self._until(lambda: all(name in broker.image.topics_by_name for broker in self._running())))
 
     def partition(self, topic: str, partition: int = 0) -> PartitionImage:
         """Returns replicas, leader and in-sync replicas, as the controller has them.
@@ -232,7 +265,7 @@ class Cluster:
             raise elected.error
 
         def is_led() -> bool:
-            images = (broker.image.partition(topic, partition) for broker in self._brokers())
+            images = (broker.image.partition(topic, partition) for broker in self._running())
             return all(image is not None and image.leader == node for image in images)
 
         self._await(self._until(is_led))
@@ -263,18 +296,24 @@ class Cluster:
 
     def broker(self, node: int) -> Broker:
         """Returns a broker that runs, whose parts are to be used on the cluster's thread only."""
-        server = self._nodes[node].server
+        server = self._brokers[node].server
         assert server is not None, f"broker {node} does not run"
         return server.broker
 
-    def _brokers(self) -> list[Broker]:
-        return [node.server.broker for node in self._nodes.values() if node.server is not None and not node.is_cut]
+    def _running(self) -> list[Broker]:
+        return [node.server.broker for node in self._brokers.values() if node.server is not None and not node.is_cut]
+
+    def _controlling(self) -> list[Node]:
+        """Returns the active controller, if there is one. One that is cut off may believe to be active for a while."""
+        nodes = [node.server.node for node in self._controllers.values() if node.server is not None and not node.is_cut]
+        return [node for node in nodes if node.quorum.is_leader]
 
     @property
     def _active(self) -> Node:
-        server = self._controller.server
-        assert server is not None
-        return server.node
+        found = self._controlling()
+        if not found:
+            raise NotController
+        return found[0]
 
     def _submit(self, command: Any) -> Any:
         """Returns the result of a controller command once it is committed. :raises KafkaError: it is refused"""
@@ -305,3 +344,11 @@ class Cluster:
 
     def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(2 * LONGEST_WAIT_S)
+
+
+def reserve() -> socket.socket:
+    """Returns a socket on a free port of 127.0.0.1 that does not listen: nobody else gets the port meanwhile."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved

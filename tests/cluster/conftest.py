@@ -16,9 +16,10 @@ from barnabas.cluster.controller.heartbeats import Heartbeats
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.image.snapshot_generator import DEFAULT_LIMITS
 from barnabas.cluster.node_metadata import ControllerMetadata
+from barnabas.cluster.quorum.client import ReplicaKey
 from barnabas.cluster.quorum.metadata_log import DEFAULT_RETENTION, MetadataLog, topic_config
 from barnabas.cluster.quorum.record_batches import decode_batches
-from barnabas.cluster.quorum.sole_voter import SoleVoter, Voter
+from barnabas.cluster.quorum.sole_voter import SoleVoter
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import ConfigRules
 from barnabas.log.background import Inline
@@ -181,7 +182,7 @@ class Opener:
         )
         metadata = Metadata(
             metadata_log,
-            SoleVoter(metadata_log, self.files, self.clock, Voter(node_id, directory_id)),
+            SoleVoter(metadata_log, self.files, self.clock, ReplicaKey(node_id, directory_id)),
             self.clock,
             self.files,
             settings=lambda: config,

@@ -65,7 +65,7 @@ def test_node_id_and_broker_id_are_one(properties, node_id):
             {"inter.broker.listener.name": "PLAINTEXT", "security.inter.broker.protocol": "PLAINTEXT"},
             "inter.broker.listener.name",
         ),
-        ({"controller.quorum.voters": "1@a:9093,2@b:9093"}, "controller.quorum.voters"),
+        ({"controller.quorum.voters": "1@a:9093,2@b:9093"}, "controller.listener.names"),
     ],
 )
 def test_what_stops_the_start(properties, culprit):

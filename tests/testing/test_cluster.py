@@ -88,3 +88,20 @@ def test_two_clusters_know_nothing_of_one_another(cluster):
         assert other.partition("alone").replicas == (1,)
         with pytest.raises(UnknownTopicOrPartition):
             cluster.leader("alone")
+
+
+def test_the_active_controller_is_killed():
+    with Cluster(2, controllers=3) as cluster:
+        cluster.create_topic("before", partitions=2)
+        killed = cluster.active_controller
+        assert killed in cluster.controller_ids
+        cluster.kill(killed)
+        cluster.wait_until(lambda: cluster._controlling() != [])
+        assert cluster.active_controller not in (killed, -1)
+        cluster.create_topic("after")
+        cluster.start(killed)
+        cluster.stop(cluster.active_controller)
+        cluster.wait_until(lambda: cluster._controlling() != [])
+        cluster.create_topic("at-last")
+        names = [set(cluster.broker(node).image.topics_by_name) for node in cluster.node_ids]
+        assert names == [{"before", "after", "at-last"}] * 2

@@ -3,14 +3,28 @@
 Knows nothing of how a quorum agrees. Apache Kafka's ``RaftClient`` and ``RaftClient.Listener`` (KIP-595).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from barnabas.cluster.quorum.record_batches import EncodedBatch
 from barnabas.cluster.quorum.snapshots import KRaftState, SnapshotId
 from barnabas.config.endpoints import Endpoint
+from barnabas.wire.types import ZERO_UUID
 
 NO_NODE = -1
+
+
+class ReplicaKey(NamedTuple):
+    """A node and its log directory. Without a directory id, where configs name the voters, it is any."""
+
+    node_id: int
+    directory_id: bytes = ZERO_UUID  #: of the log directory that has the metadata log
+
+    def matches(self, other: "ReplicaKey") -> bool:
+        """Returns whether both may be the same replica."""
+        return self.node_id == other.node_id and (
+            self.directory_id == other.directory_id or ZERO_UUID in (self.directory_id, other.directory_id)
+        )
 
 
 class CommittedBatch(NamedTuple):
@@ -84,35 +98,24 @@ class QuorumClient(Protocol):
         """Appends the control records that raise ``kraft.version`` (KIP-853). Errors as of :meth:`append`."""
         ...
 
+    @property
+    def high_watermark(self) -> int | None:
+        """The end of what is committed, as far as this node knows; None while it does not."""
+        ...
+
+    @property
+    def voter_directory_id(self) -> bytes:
+        """The directory id by which this node votes; zero where voters are known by their node ids alone."""
+        ...
+
+    def voters(self) -> Mapping[int, ReplicaKey]:
+        """Returns who has a vote, by node id."""
+        ...
+
     def endpoint_of(self, node_id: int) -> Endpoint | None:
         """Returns where that controller listens, as far as this node knows."""
         ...
 
-
-class Quorum(QuorumClient, Protocol):
-    """A quorum client as the node sees it that starts and stops it."""
-
-    listeners: list[QuorumListener]
-    is_sole_voter: bool  #: whether nobody but this node can lead
-
-    def load(self) -> None:
-        """Reads the newest snapshot and the log after it, and passes to the listeners what is known to be committed.
-
-        :raises MetadataLogError: the log cannot be read
-        """
-        ...
-
-    def start(self) -> None:
-        """Begins to follow the leader, or to lead.
-
-        :raises MetadataLogError: this node cannot be part of the quorum
-        """
-        ...
-
-    def stop(self) -> None:
-        """Stops following."""
-        ...
-
-    def when_caught_up(self, done: Callable[[], object]) -> None:
-        """Calls ``done`` once the listeners have everything that was committed when the leader was first heard."""
+    def endpoints_of(self, node_id: int) -> Sequence[Endpoint]:
+        """Returns where that controller listens by each of its listeners, as far as this node knows."""
         ...

@@ -20,24 +20,10 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from barnabas.clock import Clock
-from barnabas.cluster.quorum.client import NO_NODE
+from barnabas.cluster.quorum.client import NO_NODE, ReplicaKey
 from barnabas.errors import FencedLeaderEpoch, InvalidRequest, InvalidVoterKey, KafkaError, UnknownLeaderEpoch
-from barnabas.wire.types import ZERO_UUID
 
 NEVER = float("inf")
-
-
-class VoterKey(NamedTuple):
-    """A voter and its directory; without a directory id, where configs name the voters, it is any."""
-
-    node_id: int
-    directory_id: bytes = ZERO_UUID
-
-    def matches(self, other: "VoterKey") -> bool:
-        """Returns whether both may be the same voter."""
-        return self.node_id == other.node_id and (
-            self.directory_id == other.directory_id or ZERO_UUID in (self.directory_id, other.directory_id)
-        )
 
 
 class LogEnd(NamedTuple):
@@ -52,7 +38,7 @@ class Elected(NamedTuple):
 
     epoch: int = 0
     leader_id: int = NO_NODE
-    voted: VoterKey | None = None
+    voted: ReplicaKey | None = None
 
 
 class Times(NamedTuple):
@@ -69,11 +55,14 @@ DEFAULT_TIMES = Times()
 class Surroundings(Protocol):
     """What an election depends on."""
 
-    def voters(self) -> Mapping[int, VoterKey]:
+    def voters(self) -> Mapping[int, ReplicaKey]:
         """Returns the voters by their node ids, as the end of the log has them."""
 
     def log_end(self) -> LogEnd:
-        """Returns the end of the log. On a voter all of it is on the disk before it is told."""
+        """Returns the end of the log."""
+
+    def synced_offset(self) -> int:
+        """Returns the offset below which all of the log is on the disk."""
 
     def store(self, elected: Elected) -> None:
         """Writes to the disk what must survive."""
@@ -85,7 +74,7 @@ class Surroundings(Protocol):
 class AskVote(NamedTuple):
     """A Vote request. In a pre-vote the epoch is the one that the sender is in."""
 
-    voter: VoterKey
+    voter: ReplicaKey
     epoch: int
     log_end: LogEnd
     pre_vote: bool
@@ -94,16 +83,16 @@ class AskVote(NamedTuple):
 class BeginEpoch(NamedTuple):
     """A BeginQuorumEpoch request: this node leads the epoch."""
 
-    voter: VoterKey
+    voter: ReplicaKey
     epoch: int
 
 
 class EndEpoch(NamedTuple):
     """An EndQuorumEpoch request: this node leads no more; the best successors come first."""
 
-    voter: VoterKey
+    voter: ReplicaKey
     epoch: int
-    successors: tuple[VoterKey, ...]
+    successors: tuple[ReplicaKey, ...]
 
 
 Message = AskVote | BeginEpoch | EndEpoch
@@ -167,13 +156,14 @@ class Leader(State):
     begin_at: float = 0.0  # when BeginQuorumEpoch is sent to those who have not fetched
     copies: dict[int, Copy] = field(default_factory=dict)
     since_check: set[int] = field(default_factory=set)
+    granting: frozenset[int] = frozenset()  #: whose votes have made it the leader, its own among them
 
 
 @dataclass
 class Resigned(State):
     """Has led the epoch, and tells the others, until they answer or its election timeout ends."""
 
-    successors: tuple[VoterKey, ...] = ()
+    successors: tuple[ReplicaKey, ...] = ()
     unanswered: set[int] = field(default_factory=set)
 
 
@@ -181,7 +171,7 @@ class Elections:
     """One voter. Call :meth:`poll` whenever :attr:`due` has come, and after every other call."""
 
     def __init__(
-        self, own: VoterKey, around: Surroundings, clock: Clock, random: Random, times: Times = DEFAULT_TIMES
+        self, own: ReplicaKey, around: Surroundings, clock: Clock, random: Random, times: Times = DEFAULT_TIMES
     ) -> None:
         self.own = own
         self.high_watermark = -1  #: while this node leads: -1 until a record of its epoch is committed
@@ -257,7 +247,9 @@ class Elections:
 
     def _time_out(self) -> None:
         state = self.state
-        if isinstance(state, Prospective):
+        if not self._has_vote() and not isinstance(state, Leader | Resigned):
+            state.deadline = NEVER  # until it gets a vote: see voters_changed
+        elif isinstance(state, Prospective):
             self._lose(state)
         elif isinstance(state, Leader):
             self.resign()
@@ -266,10 +258,17 @@ class Elections:
         else:  # nobody leads, or the leader is silent, or the vote is split
             self._become_prospective()
 
+    def voters_changed(self) -> None:
+        """Takes over that the log names other voters: this node may have got a vote, or lost it."""
+        state = self.state
+        if state.deadline == NEVER and self._has_vote() and not self._is_alone():
+            waits = self._times.fetch * 1.5 if isinstance(state, Leader) else self._times.election
+            state.deadline = self._now() + waits * (1 + self._random.random())
+
     # ------------------------------------------------------------ asked by others
 
     def vote(
-        self, candidate: VoterKey, epoch: int, log_end: LogEnd, voter: VoterKey, *, pre_vote: bool
+        self, candidate: ReplicaKey, epoch: int, log_end: LogEnd, voter: ReplicaKey, *, pre_vote: bool
     ) -> tuple[KafkaError | None, bool]:
         """Answers a Vote request: an error, or whether the vote is granted (``handleVoteRequest``)."""
         if log_end.epoch < 0 or log_end.offset < 0 or epoch < 0:
@@ -291,7 +290,7 @@ class Elections:
                 self.state.deadline = self._election_timeout()
         return None, granted
 
-    def _grants(self, candidate: VoterKey, is_up_to_date: bool, *, pre_vote: bool) -> bool:
+    def _grants(self, candidate: ReplicaKey, is_up_to_date: bool, *, pre_vote: bool) -> bool:
         state, elected = self.state, self.state.elected
         if pre_vote:
             if isinstance(state, Follower):
@@ -303,7 +302,7 @@ class Elections:
             return elected.voted.matches(candidate)
         return elected.leader_id == NO_NODE and is_up_to_date
 
-    def begin_epoch(self, leader_id: int, epoch: int, voter: VoterKey) -> KafkaError | None:
+    def begin_epoch(self, leader_id: int, epoch: int, voter: ReplicaKey) -> KafkaError | None:
         """Answers a BeginQuorumEpoch request: a node says that it leads."""
         error = self._check_voters_request(leader_id, epoch)
         if error is not None:
@@ -311,7 +310,7 @@ class Elections:
         self.heard_of(leader_id, epoch)
         return None if voter.matches(self.own) else InvalidVoterKey()
 
-    def end_epoch(self, leader_id: int, epoch: int, successors: Iterable[VoterKey]) -> KafkaError | None:
+    def end_epoch(self, leader_id: int, epoch: int, successors: Iterable[ReplicaKey]) -> KafkaError | None:
         """Answers an EndQuorumEpoch request: the leader resigns. The best successor begins an election at once."""
         error = self._check_voters_request(leader_id, epoch)
         if error is not None:
@@ -321,7 +320,7 @@ class Elections:
             self.state.deadline = self._now() + self._turn(list(successors))
         return None
 
-    def _turn(self, successors: list[VoterKey]) -> float:
+    def _turn(self, successors: list[ReplicaKey]) -> float:
         """Returns how long a successor waits: each twice as long as the one before (``endEpochElectionBackoff``)."""
         place = next((index for index, each in enumerate(successors) if each.matches(self.own)), len(successors))
         if place == 0:
@@ -353,7 +352,7 @@ class Elections:
         voters = self._around.voters().keys()
         majority = len(voters) // 2 + 1
         if len(state.granted & voters) >= majority:
-            self._become_candidate() if is_pre_vote else self._become_leader(state)
+            self._become_candidate() if is_pre_vote else self._become_leader(state, state.granted & voters)
         elif len(state.rejected & voters) > len(voters) - majority:
             self._lose(state)
 
@@ -405,7 +404,7 @@ class Elections:
         state = self.state
         if not isinstance(state, Leader):
             return False
-        own = {self.own.node_id: self._around.log_end().offset}
+        own = {self.own.node_id: self._around.synced_offset()}
         ends = {node_id: copy.offset for node_id, copy in state.copies.items()} | own
         voters = self._around.voters()
         offsets = sorted((ends.get(node_id, -1) for node_id in voters), reverse=True)
@@ -428,7 +427,7 @@ class Elections:
             return FencedLeaderEpoch() if epoch < self.epoch else UnknownLeaderEpoch()
         return None
 
-    def _successors(self) -> tuple[VoterKey, ...]:
+    def _successors(self) -> tuple[ReplicaKey, ...]:
         """Returns the other voters, those with the longest logs first."""
         copies = self.state.copies if isinstance(self.state, Leader) else {}
         return tuple(sorted(self._others(), key=lambda voter: -copies.get(voter.node_id, Copy()).offset))
@@ -457,15 +456,15 @@ class Elections:
         self._store(Elected(self.epoch + 1, NO_NODE, self.own))
         self.state = Candidate(self.state.elected, self._election_timeout(), {self.own.node_id})
         if self._is_alone():
-            self._become_leader(self.state)
+            self._become_leader(self.state, {self.own.node_id})
 
-    def _become_leader(self, candidate: State) -> None:
+    def _become_leader(self, candidate: State, granting: Iterable[int]) -> None:
         self._store(candidate.elected._replace(leader_id=self.own.node_id))
         self.high_watermark = -1
+        now = self._now()
+        deadline = NEVER if self._is_alone() else now + self._times.fetch * 1.5
         start = self._around.log_end().offset
-        self.state = Leader(self.state.elected, self._now() + self._times.fetch * 1.5, start, self._now())
-        if self._is_alone():
-            self.state.deadline = NEVER
+        self.state = Leader(self.state.elected, deadline, start, now, granting=frozenset(granting))
 
     def _lose(self, state: Nominee) -> None:
         """Ends a lost election: a candidate looks whether it could win another one, a prospective waits."""
@@ -490,8 +489,12 @@ class Elections:
         """Returns when the election time-out ends: once to twice the configured one, so that votes are rarely split."""
         return self._now() + self._times.election * (1 + self._random.random())
 
-    def _others(self) -> list[VoterKey]:
+    def _others(self) -> list[ReplicaKey]:
         return [voter for voter in self._around.voters().values() if not voter.matches(self.own)]
+
+    def _has_vote(self) -> bool:
+        voter = self._around.voters().get(self.own.node_id)
+        return voter is not None and voter.matches(self.own)
 
     def _is_alone(self) -> bool:
         return list(self._around.voters()) == [self.own.node_id]

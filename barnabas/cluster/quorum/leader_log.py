@@ -4,10 +4,10 @@ Knows nothing of how the leader was elected, or of connections. Rules of Apache 
 (``handleFetchRequest``, ``handleFetchSnapshotRequest``) and ``LeaderState`` (KIP-595, KIP-630, KIP-836, KIP-1166).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
-from barnabas.cluster.quorum.client import Leadership
+from barnabas.cluster.quorum.client import Leadership, ReplicaKey
 from barnabas.cluster.quorum.metadata_log import TOPIC_ID, MetadataLog
 from barnabas.cluster.quorum.snapshots import SnapshotId
 from barnabas.cluster.topic_names import CLUSTER_METADATA
@@ -30,6 +30,9 @@ from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSna
 OBSERVER_SESSION_MS = 300_000
 """An observer that has fetched nothing for so long is none (``LeaderState.OBSERVER_SESSION_TIMEOUT_MS``)."""
 
+UNKNOWN = -1
+"""The high watermark of a leader that does not know it yet."""
+
 FORMATTED = SnapshotId(0, 0)
 """The snapshot with which a directory is formatted names the voters. It stands for nothing of the log."""
 
@@ -48,10 +51,20 @@ class Leader(Protocol):
 
     node_id: int
     leadership: Leadership
-    voter_endpoints: Sequence[Endpoint]
 
     @property
-    def is_leader(self) -> bool: ...
+    def is_elected(self) -> bool:
+        """Whether the node leads the epoch of its :attr:`leadership`."""
+
+    @property
+    def high_watermark(self) -> int | None:
+        """The end of what is committed; None until a record of the leader's epoch is."""
+
+    def voters(self) -> Mapping[int, ReplicaKey]:
+        """Returns who has a vote, by node id."""
+
+    def leader_endpoint(self, listener: str) -> Endpoint | None:
+        """Returns where the leader is reached by that listener, as far as this node knows."""
 
 
 class Sender(NamedTuple):
@@ -60,13 +73,6 @@ class Sender(NamedTuple):
     version: int
     listener: str
     cluster_id: str  #: of the cluster that this node is in
-
-
-class ReplicaKey(NamedTuple):
-    """A node and its log directory."""
-
-    node_id: int
-    directory_id: bytes
 
 
 class Replica:
@@ -93,21 +99,49 @@ class Replica:
 
 
 class LeaderLog:
-    """Answers fetches of the log and of its snapshots."""
+    """Answers fetches of the log and of its snapshots.
 
-    def __init__(self, leader: Leader, metadata_log: MetadataLog) -> None:
+    :param on_fetch: called with a replica that fetches, and its log end offset
+    """
+
+    def __init__(
+        self,
+        leader: Leader,
+        metadata_log: MetadataLog,
+        on_fetch: Callable[[ReplicaKey, int], object] = lambda replica, log_end_offset: None,
+    ) -> None:
         self._leader = leader
+        self._on_fetch = on_fetch
         self._metadata_log = metadata_log
         self._log = metadata_log.log
         self._replicas: dict[ReplicaKey, Replica] = {}
         self._waiting: set[Callable[[], object]] = set()
 
+    def followers(self) -> list[Replica]:
+        """Returns the other voters, whether they have fetched or not."""
+        found = []
+        for voter in self._leader.voters().values():
+            known = (each for key, each in self._replicas.items() if voter.matches(key))
+            if voter.node_id != self._leader.node_id:
+                found.append(next(known, None) or Replica(voter))
+        return found
+
     def observers(self, now_ms: int) -> list[Replica]:
         """Returns the nodes without a vote that copy the log, but those that have not fetched for five minutes."""
-        silent = [key for key, each in self._replicas.items() if now_ms - each.last_fetch_ms >= OBSERVER_SESSION_MS]
+        voters = self._leader.voters()
+        found = {
+            key: each
+            for key, each in self._replicas.items()
+            if not (key.node_id in voters and voters[key.node_id].matches(key))
+        }
+        silent = [key for key, each in found.items() if now_ms - each.last_fetch_ms >= OBSERVER_SESSION_MS]
         for key in silent:
             del self._replicas[key]
-        return list(self._replicas.values())
+        return [each for key, each in found.items() if key not in silent]
+
+    def forget(self) -> None:
+        """Forgets how far the replicas are: another node leads."""
+        self._replicas.clear()
 
     # ------------------------------------------------------------ waiting
 
@@ -139,16 +173,16 @@ class LeaderLog:
             return FetchResponse(error_code=InvalidRequest.code, responses=[]), True
         (wanted,) = topics[0].partitions
         start = self._log.log_start_offset
-        body = FetchedPartition(partition_index=0, high_watermark=-1, log_start_offset=start, records=b"")
+        body = FetchedPartition(partition_index=0, high_watermark=UNKNOWN, log_start_offset=start, records=b"")
         error = self._read(request, wanted, body, now_ms)
         if error is not None:
             body.error_code = error.code
         else:
-            body.high_watermark = self._log.high_watermark
+            body.high_watermark = UNKNOWN if self._leader.high_watermark is None else self._leader.high_watermark
         leader_id, epoch = self._leader.leadership
         body.current_leader = FetchedPartition.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=epoch)
         response = FetchResponse(responses=[FetchedTopic(topic=CLUSTER_METADATA, topic_id=TOPIC_ID, partitions=[body])])
-        endpoint = self._endpoint(sender.listener)
+        endpoint = self._leader.leader_endpoint(sender.listener)
         if endpoint is not None and sender.version >= FETCH_NAMES_ENDPOINT:
             where = FetchResponse.NodeEndpoint(node_id=leader_id, host=endpoint.host, port=endpoint.port)
             response.node_endpoints = [where]
@@ -186,6 +220,7 @@ class LeaderLog:
         if node_id >= 0:  # otherwise a reader that is no replica
             key = ReplicaKey(node_id, wanted.replica_directory_id)
             self._replicas.setdefault(key, Replica(key)).fetched(offset, log_end, now_ms)
+            self._on_fetch(key, offset)
         return None
 
     def _snapshot_for(self, offset: int, last_epoch: int) -> SnapshotId | None:
@@ -208,13 +243,7 @@ class LeaderLog:
         known = self._leader.leadership.epoch
         if epoch != known:
             return FencedLeaderEpoch() if epoch < known else UnknownLeaderEpoch()
-        return None if self._leader.is_leader else NotLeaderOrFollower()
-
-    def _endpoint(self, listener: str) -> Endpoint | None:
-        """Returns where the leader listens, by the listener that a request came from."""
-        if not self._leader.is_leader:
-            return None
-        return next((each for each in self._leader.voter_endpoints if each.name == listener), None)
+        return None if self._leader.is_elected else NotLeaderOrFollower()
 
     # ------------------------------------------------------------ snapshots
 
@@ -244,7 +273,7 @@ class LeaderLog:
             error = UnknownTopicOrPartition()
         body.error_code = error.code if error is not None else 0
         response = FetchSnapshotResponse(topics=[SnapshotTopic(name=name, partitions=[body])])
-        endpoint = self._endpoint(sender.listener)
+        endpoint = self._leader.leader_endpoint(sender.listener)
         if endpoint is not None and sender.version >= SNAPSHOT_NAMES_ENDPOINT:
             where = FetchSnapshotResponse.NodeEndpoint(node_id=leader_id, host=endpoint.host, port=endpoint.port)
             response.node_endpoints = [where]

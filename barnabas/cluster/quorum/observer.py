@@ -6,14 +6,14 @@ leader does not answer.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import Random
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.cluster.quorum import fetching
-from barnabas.cluster.quorum.client import NO_NODE, Leadership, QuorumListener
+from barnabas.cluster.quorum.client import NO_NODE, Leadership, QuorumListener, ReplicaKey
 from barnabas.cluster.quorum.controllers import Controllers
 from barnabas.cluster.quorum.fetching import Answer, Identity
 from barnabas.cluster.quorum.metadata_log import MetadataLog, MetadataLogError
@@ -30,10 +30,12 @@ from barnabas.cluster.quorum.snapshots import KRaftState, Snapshot, SnapshotId, 
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import (
     CorruptMessage,
+    FencedLeaderEpoch,
     InvalidRecord,
     KafkaError,
     KafkaStorageError,
     NotController,
+    NotLeaderOrFollower,
     OffsetOutOfRange,
     SnapshotNotFound,
     UnknownLeaderEpoch,
@@ -44,10 +46,17 @@ from barnabas.peers.peers import Peers
 from barnabas.wire.message import Request
 from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotResponse
+from barnabas.wire.types import ZERO_UUID
+
+if TYPE_CHECKING:
+    from barnabas.cluster.quorum.leader_log import LeaderLog
 
 logger = logging.getLogger(__name__)
 
 LANE = "metadata"
+
+ELECTIONS = NotLeaderOrFollower, FencedLeaderEpoch, UnknownLeaderEpoch
+"""What nodes answer while they do not know yet, or do not know any more, who leads."""
 
 FetchedPartition = FetchResponse.FetchableTopicResponse.PartitionData
 SnapshotPiece = FetchSnapshotResponse.TopicSnapshot.PartitionSnapshot
@@ -73,7 +82,6 @@ class Observer:
     :param on_fatal: called with the reason when this node cannot go on: its log contradicts the leader's
     """
 
-    is_leader = False
     is_sole_voter = False
     voter_endpoints: Sequence[Endpoint] = ()
 
@@ -150,7 +158,18 @@ class Observer:
         if self._timer is not None:
             self._timer.cancel()
 
+    def resign(self, done: Callable[[], object]) -> None:
+        done()
+
     # ------------------------------------------------------------ for the node
+
+    @property
+    def is_leader(self) -> bool:
+        return False
+
+    @property
+    def leader_log(self) -> "LeaderLog | None":
+        return None
 
     @property
     def kraft(self) -> KRaftState:
@@ -160,6 +179,16 @@ class Observer:
     def high_watermark(self) -> int | None:
         """The end of what is committed, as far as it is in this node's log; None until a leader has told it."""
         return self._replica.high_watermark
+
+    def voters(self) -> Mapping[int, ReplicaKey]:
+        named = self._replica.latest_kraft.voters
+        if named is not None:
+            return {each.voter_id: ReplicaKey(each.voter_id, each.voter_directory_id) for each in named.voters}
+        return {node_id: ReplicaKey(node_id) for node_id in self._controllers.configured_voters}
+
+    @property
+    def voter_directory_id(self) -> bytes:
+        return self._identity.directory_id if self.kraft.version else ZERO_UUID
 
     @property
     def next_offset(self) -> int:
@@ -173,6 +202,16 @@ class Observer:
 
     def endpoint_of(self, node_id: int) -> Endpoint | None:
         return self._controllers.endpoint_of(node_id)
+
+    def endpoints_of(self, node_id: int) -> Sequence[Endpoint]:
+        if node_id == self.node_id and self.voter_endpoints:
+            return self.voter_endpoints
+        named = self._replica.latest_kraft.voters
+        for voter in () if named is None else named.voters:
+            if voter.voter_id == node_id:
+                return [Endpoint(each.name, each.host, each.port, "") for each in voter.endpoints]
+        known = self.endpoint_of(node_id)
+        return () if known is None else (known,)
 
     def when_caught_up(self, done: Callable[[], object]) -> None:
         self._when_caught_up.append(done)
@@ -197,10 +236,14 @@ class Observer:
         if state != self._stored:
             write_quorum_state(self._files, self._state_path, state)
             self._stored = state
-        self.leadership = leadership
         self._download = None
         self._backing_off.pop(leadership.leader_id, None)
         self._last_fetch = self._clock.monotonic()
+        self._announce(leadership)
+
+    def _announce(self, leadership: Leadership) -> None:
+        """Tells the listeners who leads now."""
+        self.leadership = leadership
         leader = "no known leader" if leadership.leader_id == NO_NODE else f"node {leadership.leader_id} as its leader"
         logger.info("Epoch %d of the metadata quorum has %s", leadership.epoch, leader)
         for listener in self.listeners:
@@ -304,7 +347,7 @@ class Observer:
         self._attempt = None
         answer = Answer(error) if response is None else fetching.read_answer(response)
         of_use = self._guard(partial(self._take, answer, take))
-        if answer.error is not None and not of_use:
+        if answer.error is not None and not of_use and not isinstance(answer.error, ELECTIONS):
             self._complain(f"node {target} answers {answer.error!r}")
         if not of_use:
             if isinstance(response, FetchSnapshotResponse):

@@ -104,6 +104,11 @@ class ReplicatedLog:
             self.log.append_as_follower(memoryview(data)[: sum(each.size_in_bytes for each in found)], now_ms=now_ms)
             self._read_voters(found)
 
+    def append_as_leader(self, batch: RecordBatch, leader_epoch: int, now_ms: int) -> None:
+        """Appends a batch of this node's own. :raises KafkaStorageError: the disk fails"""
+        self.log.append_as_leader(batch, leader_epoch=leader_epoch, now_ms=now_ms)
+        self._read_voters([batch])
+
     def truncate(self, diverging: EpochEnd, now_ms: int) -> int:
         """Truncates the log to where it may equal the leader's, and returns that offset.
 

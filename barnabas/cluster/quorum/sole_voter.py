@@ -6,13 +6,13 @@ implementation of the same contract.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from barnabas.clock import Clock
 from barnabas.cluster.features import KRAFT
-from barnabas.cluster.quorum.client import NO_NODE, CommittedBatch, Leadership, QuorumListener
+from barnabas.cluster.quorum.client import NO_NODE, CommittedBatch, Leadership, QuorumListener, ReplicaKey
 from barnabas.cluster.quorum.metadata_log import MetadataLog, MetadataLogError
 from barnabas.cluster.quorum.quorum_state import (
     FILE_NAME,
@@ -38,13 +38,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Voter(NamedTuple):
-    """The identity of this node in the quorum."""
-
-    node_id: int
-    directory_id: bytes = ZERO_UUID  #: of the log directory that has the metadata log
-
-
 class SoleVoter:
     """A :class:`~barnabas.cluster.quorum.client.QuorumClient` for a quorum of this node alone.
 
@@ -53,7 +46,7 @@ class SoleVoter:
 
     is_sole_voter = True
 
-    def __init__(self, metadata_log: MetadataLog, files: Files, clock: Clock, voter: Voter) -> None:
+    def __init__(self, metadata_log: MetadataLog, files: Files, clock: Clock, voter: ReplicaKey) -> None:
         self.metadata_log = metadata_log
         self.log = metadata_log.log
         self.node_id = voter.node_id
@@ -134,11 +127,17 @@ class SoleVoter:
     def stop(self) -> None:
         """Has nothing to stop: the quorum ends with its log."""
 
+    def resign(self, done: Callable[[], object]) -> None:
+        done()
+
     def when_caught_up(self, done: Callable[[], object]) -> None:
         done()
 
     def endpoint_of(self, node_id: int) -> Endpoint | None:
         return self.voter_endpoints[0] if node_id == self.node_id and self.voter_endpoints else None
+
+    def endpoints_of(self, node_id: int) -> Sequence[Endpoint]:
+        return self.voter_endpoints if node_id == self.node_id else ()
 
     def _refuse(self, where: str, voters: Sequence[int]) -> None:
         raise MetadataLogError(f"{where}: nodes {voters} have a vote, and this one is {self.node_id}")
@@ -155,6 +154,20 @@ class SoleVoter:
     @property
     def is_leader(self) -> bool:
         return self.leadership.leader_id == self.node_id
+
+    @property
+    def is_elected(self) -> bool:
+        return self.is_leader
+
+    @property
+    def high_watermark(self) -> int | None:
+        return self.log.high_watermark
+
+    def voters(self) -> Mapping[int, ReplicaKey]:
+        return {self.node_id: ReplicaKey(self.node_id, self.voter_directory_id)}
+
+    def leader_endpoint(self, listener: str) -> Endpoint | None:
+        return next((each for each in self.voter_endpoints if self.is_leader and each.name == listener), None)
 
     @property
     def next_offset(self) -> int:

@@ -201,6 +201,7 @@ CONFIGS = (
         at_least(0),
         HIGH,
         "How long a candidate waits for votes before it starts a new election.",
+        in_effect=True,
     ),
     ConfigDef(
         "controller.quorum.fetch.timeout.ms",
@@ -218,6 +219,7 @@ CONFIGS = (
         at_least(0),
         HIGH,
         "The longest pause between two elections.",
+        in_effect=True,
     ),
     ConfigDef(
         "controller.quorum.append.linger.ms",

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from barnabas.clock import ManualClock
-from barnabas.cluster.quorum.client import NO_NODE
+from barnabas.cluster.quorum.client import NO_NODE, ReplicaKey
 from barnabas.cluster.quorum.elections import (
     AskVote,
     BeginEpoch,
@@ -19,7 +19,6 @@ from barnabas.cluster.quorum.elections import (
     Prospective,
     Resigned,
     Unattached,
-    VoterKey,
 )
 from barnabas.errors import FencedLeaderEpoch, InvalidRequest, InvalidVoterKey
 
@@ -33,10 +32,13 @@ class Around:
         self.size, self.end, self.stored = size, EMPTY, []
 
     def voters(self):
-        return {node_id: VoterKey(node_id) for node_id in range(1, self.size + 1)}
+        return {node_id: ReplicaKey(node_id) for node_id in range(1, self.size + 1)}
 
     def log_end(self):
         return self.end
+
+    def synced_offset(self):
+        return self.end.offset
 
     def store(self, elected):
         self.stored.append(elected)
@@ -55,13 +57,13 @@ def around():
 @pytest.fixture
 def voter(around, clock):
     """Voter 1 of three, which has just started."""
-    made = Elections(VoterKey(1), around, clock, Random(1))
+    made = Elections(ReplicaKey(1), around, clock, Random(1))
     made.start(Elected(4))
     return made
 
 
-def ask(voter, *, candidate=2, epoch=5, end=EMPTY, pre_vote=False, directory=VoterKey(1)):  # noqa: B008
-    error, granted = voter.vote(VoterKey(candidate), epoch, end, directory, pre_vote=pre_vote)
+def ask(voter, *, candidate=2, epoch=5, end=EMPTY, pre_vote=False, directory=ReplicaKey(1)):  # noqa: B008
+    error, granted = voter.vote(ReplicaKey(candidate), epoch, end, directory, pre_vote=pre_vote)
     return type(error) if error else granted
 
 
@@ -80,7 +82,7 @@ def elect(voter, clock):
 
 def test_a_vote_is_given_once_an_epoch(voter, around):
     assert ask(voter, candidate=2) is True
-    assert around.stored[-1] == Elected(5, NO_NODE, VoterKey(2))
+    assert around.stored[-1] == Elected(5, NO_NODE, ReplicaKey(2))
     assert ask(voter, candidate=2) is True
     assert ask(voter, candidate=3) is False
     assert ask(voter, candidate=3, epoch=6) is True
@@ -118,7 +120,7 @@ def test_a_follower_that_hears_its_leader_gives_no_vote(voter):
         ({"end": LogEnd(5, 1)}, InvalidRequest),
         ({"end": LogEnd(5, 1), "pre_vote": True}, True),
         ({"end": LogEnd(6, 1), "pre_vote": True}, InvalidRequest),
-        ({"directory": VoterKey(2)}, InvalidVoterKey),
+        ({"directory": ReplicaKey(2)}, InvalidVoterKey),
     ],
 )
 def test_requests_for_votes(voter, fields, answer):
@@ -133,13 +135,13 @@ def test_an_election(voter, around, clock):
     assert voter.poll() == []
     voter.voted(2, requests[0], granted=True)
     assert isinstance(voter.state, Candidate)
-    assert around.stored[-1] == Elected(5, NO_NODE, VoterKey(1))
+    assert around.stored[-1] == Elected(5, NO_NODE, ReplicaKey(1))
     requests = voter.poll()
     assert [(each.epoch, each.pre_vote) for each in requests] == [(5, False), (5, False)]
     voter.voted(3, requests[1], granted=True)
     assert isinstance(voter.state, Leader)
-    assert around.stored[-1] == Elected(5, 1, VoterKey(1))
-    assert voter.poll() == [BeginEpoch(VoterKey(2), 5), BeginEpoch(VoterKey(3), 5)]
+    assert around.stored[-1] == Elected(5, 1, ReplicaKey(1))
+    assert voter.poll() == [BeginEpoch(ReplicaKey(2), 5), BeginEpoch(ReplicaKey(3), 5)]
 
 
 def test_a_lost_pre_vote_costs_no_epoch(voter, around, clock):
@@ -169,7 +171,7 @@ def test_who_does_not_answer_is_asked_again(voter, clock):
 
 def test_an_answer_to_an_earlier_election_does_not_count(voter, clock):
     clock.advance(2)
-    old = AskVote(VoterKey(2), 3, EMPTY, True)
+    old = AskVote(ReplicaKey(2), 3, EMPTY, True)
     voter.poll()
     voter.voted(2, old, granted=True)
     voter.voted(2, old._replace(epoch=4, pre_vote=False), granted=True)
@@ -208,8 +210,8 @@ def test_a_leader_that_a_majority_has_left_resigns(voter, clock):
     assert voter.is_leader
     clock.advance(0.2)
     assert voter.poll() == [
-        EndEpoch(VoterKey(2), 5, (VoterKey(3), VoterKey(2))),
-        EndEpoch(VoterKey(3), 5, (VoterKey(3), VoterKey(2))),
+        EndEpoch(ReplicaKey(2), 5, (ReplicaKey(3), ReplicaKey(2))),
+        EndEpoch(ReplicaKey(3), 5, (ReplicaKey(3), ReplicaKey(2))),
     ]
     assert isinstance(voter.state, Resigned)
     clock.advance(2)
@@ -220,17 +222,17 @@ def test_a_leader_that_a_majority_has_left_resigns(voter, clock):
 def test_successors_begin_one_after_the_other(voter, clock):
     for place, wait in ((0, 0.0), (1, 0.5), (2, 1.0)):
         voter.heard_of(3, 5 + place)
-        successors = [VoterKey(7), VoterKey(8)]
-        successors.insert(place, VoterKey(1))
+        successors = [ReplicaKey(7), ReplicaKey(8)]
+        successors.insert(place, ReplicaKey(1))
         assert voter.end_epoch(3, 5 + place, successors[: place + 1]) is None
         assert voter.due == pytest.approx(clock.monotonic() + min(wait * 2 if place == 1 else wait, 1.0), abs=0.51)
 
 
 def test_the_epochs_leader_is_one(voter):
-    assert voter.begin_epoch(3, 5, VoterKey(1)) is None
-    assert isinstance(voter.begin_epoch(2, 5, VoterKey(1)), InvalidRequest)
-    assert isinstance(voter.begin_epoch(2, 4, VoterKey(1)), FencedLeaderEpoch)
-    assert isinstance(voter.begin_epoch(1, 6, VoterKey(1)), InvalidRequest)
+    assert voter.begin_epoch(3, 5, ReplicaKey(1)) is None
+    assert isinstance(voter.begin_epoch(2, 5, ReplicaKey(1)), InvalidRequest)
+    assert isinstance(voter.begin_epoch(2, 4, ReplicaKey(1)), FencedLeaderEpoch)
+    assert isinstance(voter.begin_epoch(1, 6, ReplicaKey(1)), InvalidRequest)
     assert voter.leader_id == 3
 
 
@@ -239,21 +241,21 @@ def test_the_epochs_leader_is_one(voter):
     [
         (Elected(4), Unattached),
         (Elected(4, 3), Follower),
-        (Elected(4, 1, VoterKey(1)), Resigned),
-        (Elected(4, NO_NODE, VoterKey(1)), Candidate),
-        (Elected(4, NO_NODE, VoterKey(2)), Unattached),
+        (Elected(4, 1, ReplicaKey(1)), Resigned),
+        (Elected(4, NO_NODE, ReplicaKey(1)), Candidate),
+        (Elected(4, NO_NODE, ReplicaKey(2)), Unattached),
     ],
 )
 def test_after_a_restart(around, clock, stored, state):
-    voter = Elections(VoterKey(1), around, clock, Random(1))
+    voter = Elections(ReplicaKey(1), around, clock, Random(1))
     voter.start(stored)
     assert (type(voter.state), voter.epoch) == (state, 4)
 
 
 def test_a_lone_voter_leads_at_once(clock):
     around = Around(size=1)
-    voter = Elections(VoterKey(1), around, clock, Random(1))
-    voter.start(Elected(4, 1, VoterKey(1)))
+    voter = Elections(ReplicaKey(1), around, clock, Random(1))
+    voter.start(Elected(4, 1, ReplicaKey(1)))
     assert (voter.is_leader, voter.epoch) == (True, 5)
     around.end = LogEnd(5, 1)
     assert voter.advance()
@@ -274,15 +276,18 @@ class Member:
         self.start()
 
     def start(self):
-        self.voter = self.kind(VoterKey(self.id), self, self.walk.clock, self.walk.random)
+        self.voter = self.kind(ReplicaKey(self.id), self, self.walk.clock, self.walk.random)
         self.high_watermark = 0
         self.voter.start(self.elected)
 
     def voters(self):
-        return {node_id: VoterKey(node_id) for node_id in self.walk.ids}
+        return {node_id: ReplicaKey(node_id) for node_id in self.walk.ids}
 
     def log_end(self):
         return LogEnd(self.log[-1][0] if self.log else 0, len(self.log))
+
+    def synced_offset(self):
+        return len(self.log)
 
     def store(self, elected):
         before, self.elected = self.elected, elected
@@ -321,7 +326,7 @@ class Member:
         voter = self.voter
         match message:
             case AskVote(key, epoch, end, pre_vote):
-                error, granted = voter.vote(VoterKey(sender), epoch, end, key, pre_vote=pre_vote)
+                error, granted = voter.vote(ReplicaKey(sender), epoch, end, key, pre_vote=pre_vote)
                 answer = ("voted", message, granted if error is None else None, voter.epoch, voter.leader_id)
                 self.walk.send(self.id, sender, answer)
             case BeginEpoch(key, epoch):

@@ -1,17 +1,19 @@
-"""The quorum as a node without a vote sees it: who it is, where the controllers are, and how it follows them.
+"""The quorum of a node that is not alone: who it is, where the controllers are, and what its configs say.
 
-Knows nothing of how it follows them. It is imported by nodes that are no controllers only.
+Knows nothing of how it follows or leads. A node that is the whole quorum does not import it.
 """
 
 from collections.abc import Callable
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from barnabas.clock import Clock, Scheduler
 from barnabas.cluster.quorum.controllers import Address, Controllers, parse_address
+from barnabas.cluster.quorum.elections import Times
 from barnabas.cluster.quorum.fetching import Identity
 from barnabas.cluster.quorum.metadata_log import MetadataLog
 from barnabas.cluster.quorum.observer import Limits, Observer
+from barnabas.cluster.quorum.raft_voter import RaftVoter
 from barnabas.config import BrokerConfig
 from barnabas.log.files import Files
 from barnabas.peers.peers import Peers
@@ -31,26 +33,42 @@ class ObservingNode(Protocol):
 
 
 def new_observer(node: ObservingNode, metadata_log: MetadataLog, files: Files) -> Observer:
-    """Returns the observer of a node, which follows the controllers that the configs name."""
+    """Returns the observer of a node that is no controller. It follows the controllers that the configs name."""
+    return Observer(metadata_log, *_place(node, metadata_log), files=files, **_surroundings(node))
+
+
+def new_voter(node: ObservingNode, metadata_log: MetadataLog, files: Files) -> RaftVoter:
+    """Returns the quorum of a node that is one of several controllers."""
     config = node.config
-    return Observer(
-        metadata_log,
-        Identity(node.node_id, node.cluster_id, metadata_log.log.log_directory.directory_id),
-        controllers_of(config),
-        node.controller_peers,
-        files=files,
-        clock=node.clock,
-        scheduler=node.scheduler,
-        random=node.random,
-        on_fatal=lambda reason: node.on_fatal(reason),
-        limits=Limits(
+    times = Times(
+        config["controller.quorum.election.timeout.ms"] / 1000,
+        config["controller.quorum.fetch.timeout.ms"] / 1000,
+        config["controller.quorum.election.backoff.max.ms"] / 1000,
+    )
+    return RaftVoter(metadata_log, *_place(node, metadata_log), files=files, times=times, **_surroundings(node))
+
+
+def _place(node: ObservingNode, metadata_log: MetadataLog) -> tuple[Identity, Controllers, Peers]:
+    """Returns who the node is, where the controllers are, and what reaches them."""
+    directory_id = metadata_log.log.log_directory.directory_id
+    return Identity(node.node_id, node.cluster_id, directory_id), controllers_of(node.config), node.controller_peers
+
+
+def _surroundings(node: ObservingNode) -> dict[str, Any]:
+    config = node.config
+    return {
+        "clock": node.clock,
+        "scheduler": node.scheduler,
+        "random": node.random,
+        "on_fatal": lambda reason: node.on_fatal(reason),
+        "limits": Limits(
             config["controller.quorum.fetch.timeout.ms"],
             config["controller.quorum.request.timeout.ms"],
             config["controller.quorum.retry.backoff.ms"],
             config["controller.quorum.fetch.max.bytes"],
             config["controller.quorum.fetch.snapshot.max.bytes"],
         ),
-    )
+    }
 
 
 def controllers_of(config: BrokerConfig) -> Controllers:

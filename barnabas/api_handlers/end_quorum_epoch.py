@@ -1,0 +1,45 @@
+"""EndQuorumEpoch (API key 54): the leader of the metadata quorum resigns (KIP-595).
+
+Knows nothing of how elections go. Apache Kafka's ``KafkaRaftClient.handleEndQuorumEpochRequest``.
+"""
+
+from barnabas.api_handlers import elections
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_shape
+from barnabas.api_handlers.registry import api
+from barnabas.cluster.quorum.client import ReplicaKey
+from barnabas.errors import NONE, KafkaError
+from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
+
+Topic = EndQuorumEpochResponse.TopicData
+
+
+@api(EndQuorumEpochRequest)
+def end_quorum_epoch(request: EndQuorumEpochRequest, context: Context) -> EndQuorumEpochResponse:
+    """Begins an election when it is this node's turn."""
+    voter = elections.voter_of(context)
+    elections.check(request, context)
+    (topic,) = request.topics
+    (told,) = topic.partitions
+    elections.learn(request.leader_endpoints, told.leader_id, voter, context)
+    successors = [ReplicaKey(each.candidate_id, each.candidate_directory_id) for each in told.preferred_candidates]
+    error = voter.end_epoch(
+        told.leader_id, told.leader_epoch, successors or [ReplicaKey(each) for each in told.preferred_successors]
+    )
+    partition = Topic.PartitionData(
+        partition_index=0,
+        error_code=NONE if error is None else error.code,
+        leader_id=voter.leadership.leader_id,
+        leader_epoch=voter.leadership.epoch,
+    )
+    response = EndQuorumEpochResponse(topics=[Topic(topic_name=topic.topic_name, partitions=[partition])])
+    if (where := voter.leader_endpoint(context.session.listener)) is not None:
+        response.node_endpoints = [
+            EndQuorumEpochResponse.NodeEndpoint(node_id=voter.leadership.leader_id, host=where.host, port=where.port)
+        ]
+    return response
+
+
+@error_shape(EndQuorumEpochRequest)
+def refused(request: EndQuorumEpochRequest, error: KafkaError, version: int) -> EndQuorumEpochResponse:
+    return EndQuorumEpochResponse(error_code=error.code, topics=[])

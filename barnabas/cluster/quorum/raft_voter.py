@@ -1,0 +1,396 @@
+"""A controller of several: it copies the metadata log from the leader, takes part in elections, and may lead.
+
+Knows nothing of sockets, or of what the metadata records mean. What a node without a vote does it does as well; who is
+elected says :mod:`~barnabas.cluster.quorum.elections`. Apache Kafka's ``KafkaRaftClient`` (KIP-595, KIP-853, KIP-996).
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from barnabas.clock import Timer
+from barnabas.cluster.quorum import ballots
+from barnabas.cluster.quorum.client import NO_NODE, Leadership, ReplicaKey
+from barnabas.cluster.quorum.elections import (
+    DEFAULT_TIMES,
+    NEVER,
+    AskVote,
+    Elected,
+    Elections,
+    Follower,
+    Leader,
+    LogEnd,
+    Message,
+    State,
+    Times,
+)
+from barnabas.cluster.quorum.fetching import Answer
+from barnabas.cluster.quorum.leader_log import LeaderLog
+from barnabas.cluster.quorum.metadata_log import MetadataLogError
+from barnabas.cluster.quorum.observer import Observer
+from barnabas.cluster.quorum.quorum_state import CorruptQuorumState, QuorumState, read_quorum_state, write_quorum_state
+from barnabas.cluster.quorum.record_batches import EncodedBatch, control_batch
+from barnabas.cluster.quorum.snapshots import KRaftState, control_records
+from barnabas.config.endpoints import Endpoint
+from barnabas.errors import KafkaError, KafkaStorageError, NotController
+from barnabas.records.batch import RecordBatch
+from barnabas.records.control import ControlRecordType
+from barnabas.wire.message import Message as WireMessage
+from barnabas.wire.messages.control_records import LeaderChangeMessage
+
+logger = logging.getLogger(__name__)
+
+LANE = "elections"
+
+
+class RaftVoter(Observer):
+    """A :class:`~barnabas.cluster.quorum.client.Quorum` for a controller. Takes what an observer takes.
+
+    A node that is elected is not active at once: first a record of its epoch is committed, and its listeners have heard
+    of all before it. Only then :attr:`is_leader` is true.
+    """
+
+    def __init__(self, *arguments: Any, times: Times = DEFAULT_TIMES, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.key = ReplicaKey(self._identity.node_id, self._identity.directory_id)
+        self.elections = Elections(self.key, self, self._clock, self._random, times)
+        self._leader_log = LeaderLog(self, self.metadata_log, on_fetch=self._copied)
+        known = self._controllers.endpoint_of(self.node_id)
+        self.voter_endpoints = [] if known is None else [known]
+        self._is_active = False
+        self._is_turning = self._turns_again = False
+        self._is_committing = False
+        self._is_syncing = False  # waits for the disk before the next fetch
+        self._due: tuple[float, Timer] | None = None
+        self._when_resigned: Callable[[], object] | None = None
+
+    # ------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """Takes part in elections, or follows the leader that this node knew last.
+
+        :raises MetadataLogError: the last epoch cannot be known
+        :raises KafkaStorageError: the disk fails
+        """
+        try:
+            stored = self._stored = read_quorum_state(self._files, self._state_path)
+        except CorruptQuorumState as error:
+            raise MetadataLogError(str(error)) from error
+        before = stored or QuorumState()
+        self.metadata_log.log.flush()  # what other voters are told of, a crash must not take
+        self._is_following = True
+        self.elections.start(Elected(before.leader_epoch, before.leader_id, before.voted))
+        self._turn()
+
+    def stop(self) -> None:
+        super().stop()
+        if self._due is not None:
+            self._due[1].cancel()
+
+    def resign(self, done: Callable[[], object]) -> None:
+        """Gives up the lead, and calls ``done`` when another node leads, or at once if this one did not lead."""
+        if not self.elections.is_leader or not self._others():
+            done()
+            return
+        self._when_resigned = done
+        self.elections.resign()
+        self._turn()
+
+    # ------------------------------------------------------------ for the elections
+
+    def log_end(self) -> LogEnd:
+        return LogEnd(self.metadata_log.last_epoch, self.metadata_log.log.log_end_offset)
+
+    def synced_offset(self) -> int:
+        log = self.metadata_log.log
+        return min(log.recovery_point, log.log_end_offset)
+
+    def store(self, elected: Elected) -> None:
+        voters = None if self._replica.latest_kraft.version else self._controllers.configured_voters
+        state = QuorumState(elected.leader_id, elected.epoch, voters, elected.voted)
+        if state != self._stored:
+            write_quorum_state(self._files, self._state_path, state)
+            self._stored = state
+
+    def _others(self) -> list[ReplicaKey]:
+        return [voter for voter in self.voters().values() if not voter.matches(self.key)]
+
+    @property
+    def has_vote(self) -> bool:
+        voter = self.voters().get(self.node_id)
+        return voter is not None and voter.matches(self.key)
+
+    # ------------------------------------------------------------ turns
+
+    def _turn(self) -> None:
+        """Does what is due in the elections, and what follows from it."""
+        if self._is_turning:
+            self._turns_again = True
+            return
+        self._is_turning = True
+        try:
+            while self._is_following:
+                self._turns_again = False
+                messages = self.elections.poll()
+                self._adopt()
+                for message in messages:
+                    self._ask(message)
+                if not messages and not self._turns_again:
+                    break
+        except (KafkaStorageError, OSError) as failure:
+            self.stop()
+            self._on_fatal(f"the state of the metadata quorum cannot be stored: {failure}")
+        finally:
+            self._is_turning = False
+        self._arm()
+        self._step()
+
+    def _arm(self) -> None:
+        """Has :meth:`_turn` called when the elections are due. A timer that comes too early is left alone."""
+        due = self.elections.due
+        if not self._is_following or due == NEVER or (self._due is not None and self._due[0] <= due):
+            return
+        if self._due is not None:
+            self._due[1].cancel()
+        delay = max(due - self._clock.monotonic(), 0.0)
+        self._due = due, self._scheduler.call_later(delay, self._fire)
+
+    def _fire(self) -> None:
+        self._due = None
+        self._turn()
+
+    def _adopt(self) -> None:
+        """Takes over who leads now."""
+        found = Leadership(self.elections.leader_id, self.elections.epoch)
+        if found == self.leadership:
+            return
+        self._is_active = False
+        self._attempt = self._download = None  # what the leader before answers counts no more
+        self._backing_off.clear()
+        self._last_fetch = self._clock.monotonic()
+        self._announce(found)
+        self._leader_log.forget()
+        self._leader_log.advanced()  # those who wait must ask another node
+        state = self.elections.state
+        if isinstance(state, Leader) and state.elected.epoch == found.epoch:
+            self._begin_epoch(state)
+        elif self._when_resigned is not None and found.leader_id != NO_NODE:
+            done, self._when_resigned = self._when_resigned, None
+            done()
+
+    # ------------------------------------------------------------ asking other voters
+
+    def _ask(self, message: Message) -> None:
+        request = ballots.request_of(message, self.key, self._identity.cluster_id, self.voter_endpoints)
+        done = partial(self._replied, message, self.elections.state)
+        self._peers.send(message.voter.node_id, request, done, lane=LANE, timeout_ms=self._limits.request_timeout_ms)
+
+    def _replied(
+        self, message: Message, state: State, response: ballots.Response | None, error: KafkaError | None
+    ) -> None:
+        if not self._is_following:
+            return
+        answer = Answer(error) if response is None else ballots.read_answer(response)
+        of_this_epoch = False
+        if answer.leadership is not None:
+            for node_id, host, port in answer.endpoints:
+                self._controllers.learn(node_id, host, port)
+            of_this_epoch = self.elections.heard_of(*answer.leadership)
+        if answer.error is not None or not of_this_epoch:
+            backoff = self._limits.retry_backoff_ms / 1000
+            self._scheduler.call_later(backoff, self._retry, message.voter.node_id, state)
+        elif isinstance(message, AskVote):
+            self.elections.voted(message.voter.node_id, message, granted=answer.body.vote_granted)
+        self._turn()
+
+    def _retry(self, node_id: int, state: State) -> None:
+        """Asks a voter again that has not answered, unless the election is over."""
+        if self._is_following and self.elections.state is state:
+            self.elections.unanswered(node_id)
+            self._turn()
+
+    # ------------------------------------------------------------ asked by other voters
+
+    def vote(
+        self, candidate: ReplicaKey, epoch: int, log_end: LogEnd, voter: ReplicaKey, *, pre_vote: bool
+    ) -> tuple[KafkaError | None, bool]:
+        """Answers Vote, as :meth:`Elections.vote` does."""
+        answer = self.elections.vote(candidate, epoch, log_end, voter, pre_vote=pre_vote)
+        self._turn()
+        return answer
+
+    def begin_epoch(self, leader_id: int, epoch: int, voter: ReplicaKey) -> KafkaError | None:
+        """Answers BeginQuorumEpoch, as :meth:`Elections.begin_epoch` does."""
+        error = self.elections.begin_epoch(leader_id, epoch, voter)
+        self._turn()
+        return error
+
+    def end_epoch(self, leader_id: int, epoch: int, successors: Sequence[ReplicaKey]) -> KafkaError | None:
+        """Answers EndQuorumEpoch, as :meth:`Elections.end_epoch` does."""
+        error = self.elections.end_epoch(leader_id, epoch, successors)
+        self._turn()
+        return error
+
+    def learn(self, node_id: int, host: str, port: int) -> None:
+        """Notes where a leader listens."""
+        self._controllers.learn(node_id, host, port)
+
+    # ------------------------------------------------------------ following
+
+    def _follow(self, leadership: Leadership) -> None:
+        self.elections.heard_of(*leadership)
+        self._turn()
+
+    def _target(self) -> int | None:
+        if not self.has_vote and not self.elections.is_leader:
+            return super()._target()
+        if not isinstance(self.elections.state, Follower) or self._waits_for_disk():
+            return None
+        now, leader_id = self._clock.monotonic(), self.leadership.leader_id
+        return leader_id if self._backing_off.get(leader_id, 0.0) <= now else None
+
+    def _waits_for_disk(self) -> bool:
+        """Returns whether the log is still to be fsynced: the next fetch tells the leader what cannot be lost."""
+        log = self.metadata_log.log
+        if log.recovery_point >= log.log_end_offset:
+            return False
+        if not self._is_syncing:
+            self._is_syncing = True
+            log.when_flushed(log.log_end_offset, self._synced)
+        return self._is_syncing
+
+    def _synced(self) -> None:
+        self._is_syncing = False
+        self._step()
+
+    def _wait(self) -> None:
+        if isinstance(self.elections.state, Follower) and not self._is_syncing:
+            super()._wait()
+
+    def _fetched(self) -> bool:
+        self.elections.fetched()
+        return super()._fetched()
+
+    def _learn_voters(self, kraft: KRaftState) -> None:
+        super()._learn_voters(kraft)
+        self.elections.voters_changed()
+
+    # ------------------------------------------------------------ leading
+
+    @property
+    def is_leader(self) -> bool:
+        return self._is_active
+
+    @property
+    def leader_log(self) -> LeaderLog:
+        return self._leader_log
+
+    @property
+    def is_elected(self) -> bool:
+        return self.elections.is_leader
+
+    def leader_endpoint(self, listener: str) -> Endpoint | None:
+        if self.is_elected:
+            return next((each for each in self.voter_endpoints if each.name == listener), None)
+        known = self.endpoint_of(self.leadership.leader_id)
+        return known if known is not None and known.name == listener else None
+
+    @property
+    def high_watermark(self) -> int | None:
+        if self.elections.is_leader:
+            known = self.elections.high_watermark
+            return None if known < 0 else known
+        return self._replica.high_watermark
+
+    def _begin_epoch(self, state: Leader) -> None:
+        """Appends the first records of the epoch (``LeaderState.appendStartOfEpochControlRecords``)."""
+        kind = LeaderChangeMessage.Voter
+        change = LeaderChangeMessage(
+            version=0,
+            leader_id=self.node_id,
+            voters=[kind(voter_id=node_id) for node_id in sorted(self.voters())],
+            granting_voters=[kind(voter_id=node_id) for node_id in sorted(state.granting)],
+        )
+        records: list[tuple[ControlRecordType, WireMessage, int]] = [(ControlRecordType.LEADER_CHANGE, change, 0)]
+        if self.metadata_log.log.log_end_offset == 0:
+            records += control_records(self._replica.latest_kraft)
+        self.append_control(records)
+
+    def append(self, batches: Sequence[EncodedBatch]) -> int:
+        if not self.is_leader:
+            raise NotController
+        for data, _ in batches:
+            self._append(data)
+        return self._appended()
+
+    def append_control(self, records: Sequence[tuple[ControlRecordType, WireMessage, int]]) -> int:
+        """Appends control records, as :meth:`append` does. Voters that they name count at once."""
+        if not self.elections.is_leader:
+            raise NotController
+        timestamp, epoch = self._clock.time_ms(), self.elections.epoch
+        self._append(control_batch(records, timestamp=timestamp, epoch=epoch))
+        return self._appended()
+
+    def _append(self, data: bytearray) -> None:
+        batch = RecordBatch.parse(data)
+        try:
+            self._replica.append_as_leader(batch, self.elections.epoch, self._clock.time_ms())
+        except KafkaStorageError:
+            self._scheduler.call_later(0, self._fail)
+            raise
+
+    def _appended(self) -> int:
+        log = self.metadata_log.log
+        log.when_flushed(log.log_end_offset, self._flushed)
+        self._leader_log.advanced()
+        return log.log_end_offset - 1
+
+    def _fail(self) -> None:
+        """Gives up the lead after a failure of the disk: this node can neither lead nor follow."""
+        if self.elections.is_leader:
+            self.elections.resign()
+            self._turn()
+
+    def _flushed(self) -> None:
+        if self.metadata_log.log.is_offline:
+            self._fail()
+        elif self.elections.advance():
+            self._commit_as_leader()
+
+    def _copied(self, replica: ReplicaKey, log_end_offset: int) -> None:
+        """Takes over that another node has everything below that offset."""
+        voter = self.voters().get(replica.node_id)
+        if voter is not None and voter.matches(replica) and self.elections.copied(replica.node_id, log_end_offset):
+            self._commit_as_leader()
+
+    def _commit_as_leader(self) -> None:
+        """Tells the listeners what is committed. One that appends meanwhile is not called within its own call."""
+        if self._is_committing:
+            return
+        self._is_committing = True
+        try:
+            while self.elections.high_watermark > (self._replica.high_watermark or 0):
+                if not self._guard(partial(self._commit_up_to, self.elections.high_watermark)):
+                    break
+            self._activate()
+        finally:
+            self._is_committing = False
+        self._leader_log.advanced()
+
+    def _commit_up_to(self, high_watermark: int) -> bool:
+        self._commit(high_watermark)
+        return True
+
+    def _activate(self) -> None:
+        """Becomes active, with the first record of the epoch that is committed."""
+        state = self.elections.state
+        if self._is_active or not isinstance(state, Leader) or not self._replica.has_heard(state.start_offset + 1):
+            return
+        self._is_active = True
+        logger.info("Node %d is the active controller in epoch %d", self.node_id, self.elections.epoch)
+        for listener in self.listeners:
+            listener.leadership_changed(self.leadership)
+
+    def upgrade_kraft_version(self) -> None:
+        raise NotController
