@@ -1,0 +1,242 @@
+"""Controllers of Barnabas and of Apache Kafka in one quorum: each leads, each is killed, and nothing committed is lost.
+
+Under each leader the metadata changes in every way that clients have, by requests to a broker, which forwards them. At
+the end all logs of the quorum hold the same batches, byte for byte, and neither kind has anything to complain about.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from tests.raw import Client
+
+from .apache import free_port
+from .load import WITHIN, Load
+from .mixed import APACHE, BARNABAS, Node
+from .observing import content
+
+pytestmark = pytest.mark.xdist_group("mixed_quorums")  # it has nodes of its own
+
+MOST = 20
+"""So many leaders are killed at the most, until each node has led once."""
+
+LOG = "__cluster_metadata-0"
+TOPIC = "orders"
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",  # a controller asks the others before it knows any ACL
+}
+
+QUORUMS = {
+    "two of ours": [BARNABAS, BARNABAS, APACHE],
+    "one of ours": [APACHE, BARNABAS, APACHE],
+}
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Returns when the condition is true. Errors of clients while controllers come and go count as no."""
+    end = time.monotonic() + WITHIN
+    while True:
+        try:
+            if condition():
+                return
+        except (KafkaException, OSError):
+            pass
+        assert time.monotonic() < end, f"not within {WITHIN} s: {what}"
+        time.sleep(0.05)
+
+
+class Quorum:
+    """Three controllers, and two brokers of ours."""
+
+    def __init__(self, home: Path, kinds: list[str]) -> None:
+        ports = {100 + index: free_port() for index in range(len(kinds))}
+        voters = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in ports.items())
+        named = {"controller.quorum.voters": voters, **AUTHORIZER}
+        self.controllers = {
+            node_id: Node(
+                kind,
+                home / f"controller-{node_id}-{kind}",
+                {
+                    "process.roles": "controller",
+                    "node.id": str(node_id),
+                    "listeners": f"CONTROLLER://127.0.0.1:{ports[node_id]}",
+                    **named,
+                },
+                ports[node_id],
+            )
+            for node_id, kind in zip(ports, kinds, strict=True)
+        }
+        self.brokers = {}
+        for node_id in (1, 2):
+            port = free_port()
+            roles = {"process.roles": "broker", "node.id": str(node_id), "listeners": f"PLAINTEXT://127.0.0.1:{port}"}
+            copies = {"default.replication.factor": "2", "min.insync.replicas": "1"}
+            self.brokers[node_id] = Node(BARNABAS, home / f"broker-{node_id}", {**roles, **named, **copies}, port)
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(node.address for node in self.brokers.values())
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [*self.controllers.values(), *self.brokers.values()]
+
+    def start(self) -> None:
+        with ThreadPoolExecutor() as starting:
+            list(starting.map(Node.start, self.nodes))
+
+    def end(self) -> None:
+        for node in self.nodes:
+            node.kill()
+
+    def describe(self) -> DescribeQuorumResponse.TopicData.PartitionData:
+        """What the active controller says of the quorum, through a broker."""
+        kind = DescribeQuorumRequest.TopicData
+        partition = kind.PartitionData(partition_index=0)
+        request = DescribeQuorumRequest(topics=[kind(topic_name="__cluster_metadata", partitions=[partition])])
+        with Client(self.brokers[1].port, timeout=30) as client:
+            response = client.ask(request, 2)
+        assert isinstance(response, DescribeQuorumResponse)
+        return response.topics[0].partitions[0]
+
+    def leader(self) -> int:
+        """Returns the active controller once there is one."""
+        found = [-1]
+
+        def is_led() -> bool:
+            described = self.describe()
+            found[0] = described.leader_id if described.error_code == 0 else -1
+            return found[0] in self.controllers and self.controllers[found[0]].process is not None
+
+        until(is_led, "a controller is active")
+        return found[0]
+
+    def log(self, node: Node) -> bytes:
+        return content(node.data / LOG)
+
+
+@pytest.fixture(params=QUORUMS.values(), ids=QUORUMS)
+def quorum(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path: Path) -> Iterator[Quorum]:
+    made = Quorum(tmp_path, request.param)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.end()
+
+
+class Changes:
+    """Changes of the metadata by clients, and whether they are still there."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        self.made: list[int] = []
+
+    def make(self, number: int) -> None:
+        """Makes one of each, while the active controller may change."""
+        self._create(number)
+        name = ConfigResource(
+            ConfigResource.Type.TOPIC,
+            f"topic-{number}",
+            incremental_configs=[ConfigEntry("retention.ms", str(number), incremental_operation=AlterConfigOpType.SET)],
+        )
+        for future in self.admin.incremental_alter_configs([name]).values():
+            future.result(WITHIN)
+        for future in self.admin.create_acls([self._acl(number)]).values():
+            future.result(WITHIN)
+        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        user = UserScramCredentialUpsertion(f"user-{number}", credential, b"secret")
+        for future in self.admin.alter_user_scram_credentials([user]).values():
+            future.result(WITHIN)
+        self.made.append(number)
+
+    def _create(self, number: int) -> None:
+        (future,) = self.admin.create_topics([NewTopic(f"topic-{number}", 2, 2)], request_timeout=WITHIN).values()
+        future.result(WITHIN)
+
+    @staticmethod
+    def _acl(number: int) -> AclBinding:
+        return AclBinding(
+            ResourceType.TOPIC, f"topic-{number}", ResourcePatternType.LITERAL, "User:ANONYMOUS", "*",
+            AclOperation.ALL, AclPermissionType.ALLOW,
+        )  # fmt: skip
+
+    def are_there(self) -> bool:
+        topics = set(self.admin.list_topics(timeout=5).topics)
+        every = AclBindingFilter(
+            ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+        )
+        acls = {each.name for each in self.admin.describe_acls(every).result(WITHIN)}
+        users = set(self.admin.describe_user_scram_credentials().result(WITHIN))
+        return all(
+            f"topic-{number}" in topics and f"topic-{number}" in acls and f"user-{number}" in users
+            for number in self.made
+        )
+
+
+def test_each_controller_leads_and_is_killed(quorum: Quorum) -> None:
+    changes, led = Changes(quorum.bootstrap), list[int]()
+    with_load = [NewTopic(TOPIC, 3, 2)]
+    for future in changes.admin.create_topics(with_load).values():
+        future.result(WITHIN)
+    load = Load(quorum.bootstrap, TOPIC)
+    while set(led) != set(quorum.controllers) and len(led) < MOST:
+        leader = quorum.leader()
+        led.append(leader)
+        changes.make(len(led))
+        quorum.controllers[leader].kill()
+        changes.make(100 + len(led))  # the others go on
+        load.goes_on()
+        quorum.controllers[leader].start()
+    assert set(led) == set(quorum.controllers), led
+    until(changes.are_there, "all changes are there")
+    load.stop()
+    assert load.failures == []
+    assert_same_logs(quorum)
+    for node in quorum.nodes:
+        assert complaints(node) == []
+
+
+def complaints(node: Node) -> list[str]:
+    """The errors of a node's log.
+
+    Apache Kafka's controller calls it one that a broker's heartbeat comes after its election and before its activation.
+    """
+    lines = node.said().splitlines()
+    errors = [index for index, line in enumerate(lines) if " ERROR " in line or line.startswith("Traceback")]
+    return [lines[index] for index in errors if "NotControllerException" not in "".join(lines[index + 1 : index + 2])]
+
+
+def assert_same_logs(quorum: Quorum) -> None:
+    """All logs hold the same once they have come to the same end."""
+    quorum.leader()
+    for broker in quorum.brokers.values():
+        broker.stop()
+
+    def are_same() -> bool:
+        logs = {quorum.log(node) for node in quorum.controllers.values()}
+        return len(logs) == 1 and logs != {b""}
+
+    until(are_same, "the metadata logs are the same")
