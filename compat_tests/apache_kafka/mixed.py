@@ -49,6 +49,7 @@ class Node:
         self.data = home / "data"
         self.output = home / "output"
         self.properties = {**COMMON, **properties, "log.dirs": str(self.data)}
+        self.format_options: tuple[str, ...] = ()  #: beside the cluster id and the properties
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -80,7 +81,7 @@ class Node:
             raise
 
     def _format(self, settings: Path) -> None:
-        words = ["format", "-t", CLUSTER_ID, "-c", str(settings)]
+        words = ["format", "-t", CLUSTER_ID, "-c", str(settings), *self.format_options]
         if self.kind == APACHE:
             ran = run_java(CURRENT, "kafka.tools.StorageTool", *words, options=FLAGS)
         else:

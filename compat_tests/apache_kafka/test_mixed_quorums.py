@@ -28,6 +28,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from barnabas.uuids import uuid_text
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from tests.raw import Client
 
@@ -49,9 +50,12 @@ AUTHORIZER = {
 }
 
 QUORUMS = {
-    "two of ours": [BARNABAS, BARNABAS, APACHE],
-    "one of ours": [APACHE, BARNABAS, APACHE],
+    "two of ours, static": ([BARNABAS, BARNABAS, APACHE], False),
+    "one of ours, static": ([APACHE, BARNABAS, APACHE], False),
+    "two of ours, dynamic": ([BARNABAS, BARNABAS, APACHE], True),
+    "one of ours, dynamic": ([APACHE, BARNABAS, APACHE], True),
 }
+"""The kinds of the controllers, and whether the metadata log names them (KIP-853)."""
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -70,10 +74,13 @@ def until(condition: Callable[[], bool], what: str) -> None:
 class Quorum:
     """Three controllers, and two brokers of ours."""
 
-    def __init__(self, home: Path, kinds: list[str]) -> None:
+    def __init__(self, home: Path, kinds: list[str], *, dynamic: bool) -> None:
         ports = {100 + index: free_port() for index in range(len(kinds))}
-        voters = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in ports.items())
-        named = {"controller.quorum.voters": voters, **AUTHORIZER}
+        addresses = {node_id: f"127.0.0.1:{port}" for node_id, port in ports.items()}
+        voters = {"controller.quorum.voters": ",".join(f"{node_id}@{each}" for node_id, each in addresses.items())}
+        if dynamic:
+            voters = {"controller.quorum.bootstrap.servers": ",".join(addresses.values())}
+        named = {**voters, **AUTHORIZER}
         self.controllers = {
             node_id: Node(
                 kind,
@@ -88,6 +95,12 @@ class Quorum:
             )
             for node_id, kind in zip(ports, kinds, strict=True)
         }
+        if dynamic:
+            first = ",".join(
+                f"{node_id}@{each}:{uuid_text(bytes([node_id]) * 16)}" for node_id, each in addresses.items()
+            )
+            for node in self.controllers.values():
+                node.format_options = ("--initial-controllers", first)
         self.brokers = {}
         for node_id in (1, 2):
             port = free_port()
@@ -139,7 +152,8 @@ class Quorum:
 
 @pytest.fixture(params=QUORUMS.values(), ids=QUORUMS)
 def quorum(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path: Path) -> Iterator[Quorum]:
-    made = Quorum(tmp_path, request.param)
+    kinds, dynamic = request.param
+    made = Quorum(tmp_path, kinds, dynamic=dynamic)
     try:
         made.start()
         yield made
