@@ -190,6 +190,9 @@ class Lifecycle:
             return
         if response is None or error is not None:
             logger.info("The controller does not take the heartbeat of broker %d: %s", self._node_id, error)
+            if self.state is State.PENDING_CONTROLLED_SHUTDOWN and isinstance(error, RequestTimedOut):
+                self._end()  # Kafka asks for five minutes; after a session without a controller, nobody moves leaders
+                return
             self._wait(self._backoff(), self._beat)
             return
         self._failures = 0

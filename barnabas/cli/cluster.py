@@ -38,8 +38,9 @@ node_argument = click.argument("node", type=click.IntRange(1), metavar="ID")
 def cluster(context: click.Context, nodes: int, directory: Path | None, port: int, override: tuple[str, ...]) -> None:
     """Start a cluster on this machine, each node as a process of its own, until Ctrl-C.
 
-    Node 1 is the controller, and a broker; the others are brokers. With --dir, properties and data are kept, and the
-    same command starts the cluster again. From another terminal, nodes are stopped and started by their ids.
+    All nodes are brokers, and the first three are controllers, too; of two nodes, the first one is. With --dir,
+    properties and data are kept, and the same command starts the cluster again. From another terminal, nodes are
+    stopped and started by their ids.
 
     \b
     barnabas cluster --nodes 3 --dir my-cluster

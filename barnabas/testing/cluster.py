@@ -42,7 +42,7 @@ LOOK_S = 0.01
 ELECTION_MS, FETCH_MS = 300, 600
 """The time-outs of the controllers' elections. Kafka's 1 and 2 seconds are long in a test."""
 
-HEARTBEAT_MS, SESSION_MS = 200, 2000
+HEARTBEAT_MS, SESSION_MS = 150, 800
 """How often a broker is heard of, and after what time it counts as gone. Kafka's 2 and 9 seconds are long in a test."""
 
 COPIES = 3
@@ -53,7 +53,7 @@ class Cluster:
     """Brokers with the ids from 1 on, and controllers with the ids from 1000 on, all on free ports of 127.0.0.1.
 
     Configs are those of every node, as for :class:`~barnabas.testing.Broker`. Topics have three replicas, or as many as
-    there are brokers; internal topics, too. A broker that is killed is noticed within two seconds
+    there are brokers; internal topics, too. A broker that is killed is noticed within a second
     (``broker.session.timeout.ms``).
 
     One controller is enough unless it is to be stopped as well: three of them survive the loss of one. They are nodes

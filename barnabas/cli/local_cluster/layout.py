@@ -1,6 +1,7 @@
 """The directory of a cluster: for each node its properties, its data and what it writes to its log.
 
-Knows nothing of processes. Node 1 is the controller, and a broker; the others are brokers.
+Knows nothing of processes. All nodes are brokers; of three and more, the first three are controllers as well, of fewer
+the first one.
 """
 
 import os
@@ -21,6 +22,17 @@ from barnabas.uuids import random_uuid, uuid_text
 HOST = "127.0.0.1"
 MOST_COPIES = 3
 MOST_IN_SYNC = 2
+CONTROLLERS = 3
+"""A quorum of three survives the loss of one; a quorum of two would survive none."""
+
+_FAILOVER = {
+    "broker.heartbeat.interval.ms": "150",
+    "broker.session.timeout.ms": "800",
+    "controller.quorum.election.timeout.ms": "300",
+    "controller.quorum.fetch.timeout.ms": "500",
+}
+"""Time-outs for nodes between which there is no network: leaders of a killed node are replaced within a second."""
+
 
 #: By how many copies these fall back to fewer than Kafka's default, in a cluster that has not as many nodes.
 _COPIES = (
@@ -76,35 +88,41 @@ def lay_out(directory: Path, nodes: int, overrides: Mapping[str, str], first_por
     :raises OSError: the directory cannot be written to
     """
     found = [NodeFiles(node_id, directory / f"node-{node_id}") for node_id in range(1, nodes + 1)]
-    controller = found[0]
-    ports = _free_ports(nodes + 1)
-    for node, port in zip(found, ports, strict=False):
+    controllers = _controllers(found)
+    voters = ",".join(f"{node_id}@{address}" for node_id, address in controllers.items())
+    for node, port in zip(found, _free_ports(nodes), strict=True):
         if not node.properties.exists():
             node.home.mkdir(parents=True, exist_ok=True)
-            is_controller = node is controller
             listeners = [f"PLAINTEXT://{HOST}:{first_port + node.node_id - 1 if first_port else port}"]
-            if is_controller:
-                listeners.append(f"CONTROLLER://{HOST}:{ports[-1]}")
-                voter = f"{node.node_id}@{HOST}:{ports[-1]}"
-            else:
-                (voter,) = controller.settings()["controller.quorum.voters"]
+            if node.node_id in controllers:
+                listeners.append(f"CONTROLLER://{controllers[node.node_id]}")
             properties = {
-                "process.roles": "broker,controller" if is_controller else "broker",
+                "process.roles": "broker,controller" if node.node_id in controllers else "broker",
                 "node.id": str(node.node_id),
                 "listeners": ",".join(listeners),
                 "controller.listener.names": "CONTROLLER",
-                "controller.quorum.voters": voter,
+                "controller.quorum.voters": voters,
                 "log.dirs": str(node.data),
+                **_FAILOVER,
                 **dict.fromkeys(_COPIES, str(min(nodes, MOST_COPIES))),
                 **dict.fromkeys(_IN_SYNC, str(min(nodes, MOST_IN_SYNC))),
                 **overrides,
             }
             text = "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
             node.properties.write_text(text, "utf-8")
-    cluster_id = _cluster_id(controller)
+    cluster_id = _cluster_id(found[0])
     for node in found:
         _format(node, cluster_id)
     return found
+
+
+def _controllers(nodes: list[NodeFiles]) -> dict[int, str]:
+    """Returns the addresses of the controllers by their node ids: those that the cluster has, or new ones."""
+    if nodes[0].properties.exists():
+        pairs = (voter.split("@") for voter in nodes[0].settings()["controller.quorum.voters"])
+        return {int(node_id): address for node_id, address in pairs}
+    number = CONTROLLERS if len(nodes) >= CONTROLLERS else 1
+    return {node.node_id: f"{HOST}:{port}" for node, port in zip(nodes, _free_ports(number), strict=False)}
 
 
 def _cluster_id(node: NodeFiles) -> str:

@@ -104,7 +104,7 @@ class NodeProcess:
 
 
 class Supervisor:
-    """The nodes of one cluster, the controller first."""
+    """The nodes of one cluster."""
 
     def __init__(
         self, directory: Path, nodes: Sequence[NodeFiles], arguments: Sequence[str], report: Callable[[str], object]
@@ -142,18 +142,16 @@ class Supervisor:
                 await self._stop()
 
     async def _start(self) -> None:
-        """Starts the controller, then all others at once."""
-        controller, *others = self._nodes.values()
-        await controller.start()
-        results = await asyncio.gather(*(node.start() for node in others), return_exceptions=True)
+        """Starts all nodes at once: the controllers need each other, and brokers wait for them."""
+        results = await asyncio.gather(*(node.start() for node in self._nodes.values()), return_exceptions=True)
         for failure in filter(None, results):
             raise failure
 
     async def _stop(self) -> None:
-        """Stops the brokers, then the controller, which they ask for leave."""
-        controller, *others = self._nodes.values()
-        await asyncio.gather(*(node.stop() for node in others))
-        await controller.stop()
+        """Stops the brokers, then the controllers, which they ask for leave."""
+        for is_controller in (False, True):
+            which = [node for node in self._nodes.values() if node.files.settings().is_controller == is_controller]
+            await asyncio.gather(*(node.stop() for node in which))
 
     # ------------------------------------------------------------ orders
 

@@ -13,8 +13,9 @@ from barnabas.cluster.controller.controller import Controller
 from barnabas.config.settings import Settings
 from barnabas.errors import KafkaError
 
-LATE_S = 1.0
-"""A check that comes later than this says that the process has not run: what brokers sent meanwhile is still unread."""
+LATE = 0.1
+"""A check that comes later than this part of a session says that the process has not run: what brokers have sent
+meanwhile is still unread."""
 
 SHORTEST_S = 0.001
 
@@ -82,7 +83,8 @@ class PeriodicTasks:
         if not self._controller.is_active:
             self.stop()
             return
-        if self._clock.monotonic() - self._expiry > LATE_S:
+        late_s = LATE * self._settings()["broker.session.timeout.ms"] / 1000
+        if self._clock.monotonic() - self._expiry > late_s:
             self._controller.heartbeats.renew()
         self._fence()
 
