@@ -7,6 +7,7 @@ from barnabas.api_handlers import elections
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
+from barnabas.cluster.quorum.client import Leadership
 from barnabas.errors import NONE, KafkaError
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
 
@@ -20,7 +21,7 @@ def begin_quorum_epoch(request: BeginQuorumEpochRequest, context: Context) -> Be
     elections.check(request, context)
     (topic,) = request.topics
     (told,) = topic.partitions
-    elections.learn(request.leader_endpoints, told.leader_id, voter, context)
+    elections.learn(request.leader_endpoints, Leadership(told.leader_id, told.leader_epoch), voter, context)
     error = voter.begin_epoch(
         told.leader_id,
         told.leader_epoch,

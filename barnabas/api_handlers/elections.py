@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from barnabas.api_handlers.context import Context
-from barnabas.cluster.quorum.client import NO_NODE, ReplicaKey
+from barnabas.cluster.quorum.client import NO_NODE, Leadership, ReplicaKey
 from barnabas.cluster.quorum.raft_voter import RaftVoter
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.errors import InconsistentClusterId, InvalidRequest, NotController
@@ -50,8 +50,9 @@ def meant(voter_id: int, directory_id: bytes, voter: RaftVoter) -> ReplicaKey:
     return voter.key if voter_id == NO_NODE else ReplicaKey(voter_id, directory_id)
 
 
-def learn(endpoints: Iterable[NamedEndpoint], leader_id: int, voter: RaftVoter, context: Context) -> None:
-    """Notes where a leader says that it listens."""
-    for each in endpoints:
+def learn(endpoints: Iterable[NamedEndpoint], leadership: Leadership, voter: RaftVoter, context: Context) -> None:
+    """Notes where a leader says that it listens, unless it has been replaced."""
+    leader_id, epoch = leadership
+    for each in endpoints if leader_id != NO_NODE and epoch >= voter.leadership.epoch else ():
         if each.name == context.broker.config.controller_listener_name:
             voter.learn(leader_id, each.host, each.port)

@@ -7,7 +7,7 @@ from barnabas.api_handlers import elections
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.quorum.client import ReplicaKey
+from barnabas.cluster.quorum.client import Leadership, ReplicaKey
 from barnabas.errors import NONE, KafkaError
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
 
@@ -21,7 +21,7 @@ def end_quorum_epoch(request: EndQuorumEpochRequest, context: Context) -> EndQuo
     elections.check(request, context)
     (topic,) = request.topics
     (told,) = topic.partitions
-    elections.learn(request.leader_endpoints, told.leader_id, voter, context)
+    elections.learn(request.leader_endpoints, Leadership(told.leader_id, told.leader_epoch), voter, context)
     successors = [ReplicaKey(each.candidate_id, each.candidate_directory_id) for each in told.preferred_candidates]
     error = voter.end_epoch(
         told.leader_id, told.leader_epoch, successors or [ReplicaKey(each) for each in told.preferred_successors]

@@ -279,10 +279,10 @@ class Elections:
             return FencedLeaderEpoch(), False
         if candidate.node_id < 0:
             return InvalidRequest(), False
-        if not voter.matches(self.own):
-            return InvalidVoterKey(), False
         if epoch > self.epoch:
             self._become_unattached(epoch)
+        if not voter.matches(self.own):
+            return InvalidVoterKey(), False
         granted = self._grants(candidate, log_end >= self._around.log_end(), pre_vote=pre_vote)
         if granted and not pre_vote:
             self._store(self.state.elected._replace(voted=candidate))

@@ -1,0 +1,68 @@
+"""Voters of one quorum, each with a log on a disk: random walks under Raft's invariants, and the mistakes they find."""
+
+import pytest
+
+from barnabas.cluster.quorum.elections import Leader
+from barnabas.cluster.quorum.raft_voter import RaftVoter
+from tests.cluster.quorum.voting import Walk
+
+
+def settled(walk):
+    """Lets the quorum come to rest. Returns the leader."""
+    walk.heal()
+    before = len(walk.commits)
+    walk.run(15, faults=False)
+    leaders = [member for member in walk.up if member.voter.is_leader]
+    assert len(leaders) == 1, "there is no leader"
+    assert len(walk.commits) > before + 5, "nothing is committed"
+    return leaders[0]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_walks(size):
+    for seed in range(25):
+        walk = Walk(seed, size=size)
+        walk.run(40, faults=True)
+        leader = settled(walk)
+        walk.run(5, faults=False, changes=False)
+        logs = {member.content(member.log.log_end_offset) for member in walk.up}
+        assert logs == {leader.content(leader.log.log_end_offset)}, f"seed {seed}: the logs differ"
+
+
+class AnswersBeforeTheDisk(RaftVoter):
+    """Counts what is in its log, not what is on its disk."""
+
+    def synced_offset(self):
+        return self.metadata_log.log.log_end_offset
+
+    def _waits_for_disk(self):
+        return False
+
+
+class IsActiveAtOnce(RaftVoter):
+    """Decides before it knows what is committed."""
+
+    @property
+    def is_leader(self):
+        return self.is_elected
+
+
+class CommitsAnEarlierEpoch(RaftVoter):
+    """Commits what a majority has, although no record of its own epoch is among it."""
+
+    def _turn(self):
+        super()._turn()
+        if isinstance(self.elections.state, Leader):
+            self.elections.state.start_offset = -1
+
+
+@pytest.mark.parametrize("mistake", [AnswersBeforeTheDisk, IsActiveAtOnce, CommitsAnEarlierEpoch])
+def test_walks_find_mistakes(mistake):
+    for seed in range(200):
+        walk = Walk(seed, kind=mistake)
+        try:
+            walk.run(40, faults=True)
+            settled(walk)
+        except AssertionError:
+            return
+    raise AssertionError("no walk has found it")
