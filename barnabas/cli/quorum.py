@@ -5,7 +5,7 @@ Knows nothing of the broker's internals; it uses an admin client. KIP-595, KIP-8
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -14,11 +14,14 @@ from barnabas.cli.client import Cluster, bootstrap_option, check_code, cluster_o
 from barnabas.cli.requests import send_to_any
 from barnabas.cli.verbs import Verbs, pass_options_on
 from barnabas.cluster.topic_names import CLUSTER_METADATA
-from barnabas.uuids import uuid_text
+from barnabas.uuids import uuid_of, uuid_text
+from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 from barnabas.wire.types import ZERO_UUID
 
 UNKNOWN = -1
+TIMEOUT_MS = 60_000
 HEADERS = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
 
 Partition = DescribeQuorumResponse.TopicData.PartitionData
@@ -30,11 +33,12 @@ Replica = DescribeQuorumResponse.ReplicaState
 @config_option
 @click.pass_context
 def quorum(context: click.Context, /, **given: str | None) -> None:
-    """Show the quorum of controllers, and how far brokers have copied the metadata log.
+    """Show and change the quorum of controllers, and show how far brokers have copied the metadata log.
 
     \b
     barnabas quorum describe --status
     barnabas quorum describe --replication --human-readable
+    barnabas quorum --command-config controller.properties add-controller
     """
     pass_options_on(context, given)
 
@@ -59,6 +63,87 @@ def describe(cluster: Cluster, status: bool, replication: bool, human_readable: 
         show_replication(partition, human_readable=human_readable)
     else:
         show_status(response, partition, cluster_id)
+
+
+@quorum.command("add-controller")
+@click.option("--dry-run", is_flag=True, help="Show what would be added.")
+@cluster_options
+def add_controller(cluster: Cluster, dry_run: bool) -> None:
+    """Make a controller a voter. The file of --command-config is that of the controller."""
+    if not cluster.properties:
+        raise click.UsageError(
+            "You must supply the configuration file of the controller you are adding when using add-controller."
+        )
+    voter = voter_of(cluster.properties)
+    if not dry_run:
+        listeners = [AddRaftVoterRequest.Listener(name=name, host=host, port=port) for name, host, port in voter[2]]
+        request = AddRaftVoterRequest(
+            cluster_id=None,
+            timeout_ms=TIMEOUT_MS,
+            voter_id=voter[0],
+            voter_directory_id=voter[1],
+            listeners=listeners,
+        )
+        with cluster.admin() as admin:
+            response: AddRaftVoterResponse = send_to_any(admin, request)
+        check_code(response.error_code, response.error_message)
+    endpoints = ", ".join(f"{name}://{host_text(host)}:{port}" for name, host, port in voter[2])
+    click.echo(
+        f"{'DRY RUN of adding' if dry_run else 'Added'} controller {voter[0]} with directory id {uuid_text(voter[1])} "
+        f"and endpoints: {endpoints}"
+    )
+
+
+@quorum.command("remove-controller")
+@click.option("--controller-id", "-i", type=int, required=True, help="The node id of the controller.")
+@click.option("--controller-directory-id", "-d", required=True, help="The id of its metadata log directory.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed.")
+@cluster_options
+def remove_controller(cluster: Cluster, controller_id: int, controller_directory_id: str, dry_run: bool) -> None:
+    """Take the vote of a controller away: it goes on as an observer."""
+    if controller_id < 0:
+        raise click.UsageError(f"Invalid negative --controller-id: {controller_id}")
+    try:
+        directory_id = uuid_of(controller_directory_id)
+    except ValueError as error:
+        text = f"Failed to parse --controller-directory-id: {error}"
+        raise click.UsageError(text) from None
+    if not dry_run:
+        request = RemoveRaftVoterRequest(cluster_id=None, voter_id=controller_id, voter_directory_id=directory_id)
+        with cluster.admin() as admin:
+            response: RemoveRaftVoterResponse = send_to_any(admin, request)
+        check_code(response.error_code, response.error_message)
+    what = "DRY RUN of removing" if dry_run else "Removed"
+    click.echo(f"{what}  KRaft controller {controller_id} with directory id {uuid_text(directory_id)}")
+
+
+def voter_of(properties: Mapping[str, str]) -> tuple[int, bytes, list[tuple[str, str, int]]]:
+    """Returns the node id, the directory id and the endpoints of a controller with these properties.
+
+    :raises click.ClickException: it is no controller, or its directory is not formatted
+    """
+    from barnabas.config import BrokerConfig
+    from barnabas.log import meta_properties
+    from barnabas.log.files import DiskFiles
+
+    if int(properties.get("node.id", UNKNOWN)) < 0:
+        raise click.ClickException(
+            "node.id not found in configuration file. Is this a valid controller configuration file?"
+        )
+    config = BrokerConfig.from_properties(properties)
+    if not config.is_controller:
+        raise click.ClickException(
+            "process.roles did not contain 'controller' in configuration file. Is this a valid controller "
+            "configuration file?"
+        )
+    directory = config["metadata.log.dir"] or config.log_dirs[0]
+    found = meta_properties.read(DiskFiles(), directory)
+    if found is None:
+        raise click.ClickException(f"Unable to read meta.properties from {directory}")
+    if found.directory_id is None:
+        raise click.ClickException(f"No directory id found in {directory}")
+    endpoints = [(each.name, each.host, each.port) for each in config.advertised_controller_listeners]
+    return config.node_id, found.directory_id, endpoints
 
 
 def described(admin: Any) -> tuple[DescribeQuorumResponse, Partition]:

@@ -4,6 +4,7 @@ Under each leader the metadata changes in every way that clients have, by reques
 the end all logs of the quorum hold the same batches, byte for byte, and neither kind has anything to complain about.
 """
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,11 +31,12 @@ from confluent_kafka.admin import (
 
 from barnabas.uuids import uuid_text
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from compat_tests.running import environment
 from tests.raw import Client
 
-from .apache import free_port
+from .apache import CURRENT, free_port, run_java
 from .load import WITHIN, Load
-from .mixed import APACHE, BARNABAS, Node
+from .mixed import APACHE, BARNABAS, Node, python
 from .observing import content
 
 pytestmark = pytest.mark.xdist_group("mixed_quorums")  # it has nodes of its own
@@ -150,7 +152,15 @@ class Quorum:
         return content(node.data / LOG)
 
 
-@pytest.fixture(params=QUORUMS.values(), ids=QUORUMS)
+LONG = {"one of ours, static", "two of ours, dynamic"}
+"""What `make long` has beside the gate."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(each, id=name, marks=[pytest.mark.long] if name in LONG else []) for name, each in QUORUMS.items()
+    ]
+)
 def quorum(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path: Path) -> Iterator[Quorum]:
     kinds, dynamic = request.param
     made = Quorum(tmp_path, kinds, dynamic=dynamic)
@@ -254,3 +264,71 @@ def assert_same_logs(quorum: Quorum) -> None:
         return len(logs) == 1 and logs != {b""}
 
     until(are_same, "the metadata logs are the same")
+
+
+class Growing(Quorum):
+    """The same nodes, of which the first controller is the whole quorum at first."""
+
+    def __init__(self, home: Path, kinds: list[str]) -> None:
+        super().__init__(home, kinds, dynamic=True)
+        first, *others = self.controllers.values()
+        first.format_options = ("--standalone",)
+        for node in others:
+            node.format_options = ("--no-initial-controllers",)
+
+    def run(self, kind: str, *words: str, of: Node | None = None) -> str:
+        """Runs either kind's command for the quorum, with the properties of a controller."""
+        named = ["--command-config", str(of.home / "server.properties")] if of is not None else []
+        where = ["--bootstrap-server", self.bootstrap]
+        if kind == APACHE:
+            ran = run_java(CURRENT, "org.apache.kafka.tools.MetadataQuorumCommand", *where, *named, *words)
+        else:
+            command = [*python(), "quorum", *where, *named, *words]
+            ran = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    def voters(self) -> set[int]:
+        return {each.replica_id for each in self.describe().current_voters}
+
+
+@pytest.fixture(params=[[BARNABAS, BARNABAS, APACHE], [APACHE, BARNABAS, APACHE]], ids=["ours", "Apache's"])
+def growing(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path: Path) -> Iterator[Growing]:
+    made = Growing(tmp_path, request.param)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.end()
+
+
+def test_controllers_are_added_and_removed(growing: Growing) -> None:
+    changes, (first, *others) = Changes(growing.bootstrap), growing.controllers.items()
+    changes.make(1)
+    for (node_id, node), kind in zip(others, (APACHE, BARNABAS), strict=True):
+        told = [growing.run(each, "add-controller", "--dry-run", of=node) for each in (APACHE, BARNABAS)]
+        assert told[0] == told[1]
+        added = growing.run(kind, "add-controller", of=node)
+        assert added == told[0].replace("DRY RUN of adding", "Added")
+        until(lambda node_id=node_id: node_id in growing.voters(), f"{node_id} is a voter")
+        changes.make(node_id)
+    assert growing.voters() == set(growing.controllers)
+    first[1].kill()
+    changes.make(2)
+    first[1].start()
+    gone = growing.describe().current_voters[0]
+    assert gone.replica_id == first[0]
+    where = ["-i", str(gone.replica_id), "-d", uuid_text(gone.replica_directory_id)]
+    told = [growing.run(each, "remove-controller", *where, "--dry-run") for each in (APACHE, BARNABAS)]
+    assert told[0] == told[1]
+    growing.run(APACHE, "remove-controller", *where)
+    until(lambda: growing.voters() == {node_id for node_id, _ in others}, "a voter is gone")
+    leader = growing.describe().leader_id
+    last = next(each for each in growing.describe().current_voters if each.replica_id == leader)
+    growing.run(BARNABAS, "remove-controller", "-i", str(leader), "-d", uuid_text(last.replica_directory_id))
+    until(lambda: growing.leader() != leader, "another controller is active")
+    changes.make(3)
+    until(changes.are_there, "all changes are there")
+    assert_same_logs(growing)
+    for node in growing.nodes:
+        assert complaints(node) == []

@@ -285,6 +285,9 @@ RIGHTS: Final[dict[int, Rights]] = {
     78: _group(READ, produce_and_fetch.share_fetch, Need(READ, TOPIC, EACH)),
     79: _group(READ, produce_and_fetch.share_acknowledge, Need(READ, TOPIC, EACH)),
     **dict.fromkeys((83, 84, 85, 86, 87), _cluster(CLUSTER_ACTION)),
+    80: _cluster(ALTER),
+    81: _cluster(ALTER),
+    82: _cluster(CLUSTER_ACTION),
     88: _group(
         READ,
         groups.streams_topics,

@@ -42,7 +42,7 @@ class Controllers:
         voters: Mapping[int, Address] | None = None,
         bootstrap: Sequence[Address] = (),
     ) -> None:
-        self._listener = listener
+        self.listener = listener
         self._security_protocol = security_protocol
         self._addresses = {FIRST_BOOTSTRAP_ID - index: address for index, address in enumerate(bootstrap)}
         self._addresses.update(voters or {})
@@ -52,7 +52,7 @@ class Controllers:
     def endpoint_of(self, node_id: int) -> Endpoint | None:
         """Returns where that controller listens; None if it is not known."""
         address = self._addresses.get(node_id)
-        return None if address is None else Endpoint(self._listener, *address, self._security_protocol)
+        return None if address is None else Endpoint(self.listener, *address, self._security_protocol)
 
     @property
     def candidates(self) -> list[int]:
@@ -68,5 +68,5 @@ class Controllers:
         self._voters = {voter.voter_id for voter in record.voters}
         for voter in record.voters:
             for endpoint in voter.endpoints:
-                if endpoint.name.upper() == self._listener:
+                if endpoint.name.upper() == self.listener:
                     self.learn(voter.voter_id, endpoint.host, endpoint.port)

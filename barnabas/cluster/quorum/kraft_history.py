@@ -23,6 +23,18 @@ class KRaftHistory:
         """The state at the end of the log. Its last records may not be committed."""
         return self._states[-1][1]
 
+    @property
+    def voters_offset(self) -> int:
+        """The offset of the record that names the voters at the end of the log; -1 if the history does not say."""
+        named = self.latest.voters
+        before = [state for _, state in self._states[:-1]]
+        for (offset, _), previous in zip(reversed(self._states), [*reversed(before), None], strict=True):
+            if previous is None:
+                return -1
+            if previous.voters is not named:
+                return offset
+        return -1
+
     def at(self, end_offset: int) -> KRaftState:
         """Returns the state after the records below ``end_offset``."""
         return next((state for offset, state in reversed(self._states) if offset < end_offset), self._states[0][1])

@@ -139,6 +139,10 @@ class LeaderLog:
             del self._replicas[key]
         return [each for key, each in found.items() if key not in silent]
 
+    def replica(self, key: ReplicaKey) -> Replica | None:
+        """Returns how far a copy of the log is; None if it has not been fetched."""
+        return self._replicas.get(key)
+
     def forget(self) -> None:
         """Forgets how far the replicas are: another node leads."""
         self._replicas.clear()

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from barnabas.clock import Timer
+from barnabas.cluster.features import KRAFT
 from barnabas.cluster.quorum import ballots
 from barnabas.cluster.quorum.client import NO_NODE, Leadership, ReplicaKey
 from barnabas.cluster.quorum.elections import (
@@ -22,22 +23,24 @@ from barnabas.cluster.quorum.elections import (
     Leader,
     LogEnd,
     Message,
+    Resigned,
     State,
     Times,
 )
 from barnabas.cluster.quorum.fetching import Answer
-from barnabas.cluster.quorum.leader_log import LeaderLog
+from barnabas.cluster.quorum.leader_log import LeaderLog, Replica
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.cluster.quorum.observer import Observer
 from barnabas.cluster.quorum.quorum_state import CorruptQuorumState, QuorumState, read_quorum_state, write_quorum_state
 from barnabas.cluster.quorum.record_batches import EncodedBatch, control_batch
 from barnabas.cluster.quorum.snapshots import KRaftState, control_records
+from barnabas.cluster.quorum.voter_changes import Levels, VoterChanges, voter_record
 from barnabas.config.endpoints import Endpoint
-from barnabas.errors import KafkaError, KafkaStorageError, NotController
+from barnabas.errors import InvalidUpdateVersion, KafkaError, KafkaStorageError, NotController
 from barnabas.records.batch import RecordBatch
 from barnabas.records.control import ControlRecordType
 from barnabas.wire.message import Message as WireMessage
-from barnabas.wire.messages.control_records import LeaderChangeMessage
+from barnabas.wire.messages.control_records import LeaderChangeMessage, VotersRecord
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +61,14 @@ class RaftVoter(Observer):
         self._leader_log = LeaderLog(self, self.metadata_log, on_fetch=self._copied)
         known = self._controllers.endpoint_of(self.node_id)
         self.voter_endpoints = [] if known is None else [known]
+        self.changes = VoterChanges(
+            self,
+            self._controllers,
+            self._peers,
+            clock=self._clock,
+            scheduler=self._scheduler,
+            timeout_ms=self._limits.request_timeout_ms,
+        )
         self._is_active = False
         self._is_turning = self._turns_again = False
         self._is_committing = False
@@ -170,6 +181,7 @@ class RaftVoter(Observer):
         self._backing_off.clear()
         self._last_fetch = self._clock.monotonic()
         self._announce(found)
+        self.changes.lost()
         self._leader_log.forget()
         self._leader_log.advanced()  # those who wait must ask another node
         state = self.elections.state
@@ -243,12 +255,17 @@ class RaftVoter(Observer):
         self._turn()
 
     def _target(self) -> int | None:
-        if not self.has_vote and not self.elections.is_leader:
-            return super()._target()
-        if not isinstance(self.elections.state, Follower) or self._waits_for_disk():
+        if not self._fetches() or self._waits_for_disk():
             return None
+        if not self.has_vote:
+            return super()._target()
         now, leader_id = self._clock.monotonic(), self.leadership.leader_id
         return leader_id if self._backing_off.get(leader_id, 0.0) <= now else None
+
+    def _fetches(self) -> bool:
+        """Returns whether the log is copied in this state. A node without a vote looks for the leader in this way."""
+        state = self.elections.state
+        return isinstance(state, Follower) or not (self.has_vote or isinstance(state, Leader | Resigned))
 
     def _waits_for_disk(self) -> bool:
         """Returns whether the log is still to be fsynced: the next fetch tells the leader what cannot be lost."""
@@ -265,7 +282,7 @@ class RaftVoter(Observer):
         self._step()
 
     def _wait(self) -> None:
-        if isinstance(self.elections.state, Follower) and not self._is_syncing:
+        if self._fetches() and not self._is_syncing:
             super()._wait()
 
     def _fetched(self) -> bool:
@@ -374,6 +391,7 @@ class RaftVoter(Observer):
                 if not self._guard(partial(self._commit_up_to, self.elections.high_watermark)):
                     break
             self._activate()
+            self.changes.committed()
         finally:
             self._is_committing = False
         self._leader_log.advanced()
@@ -392,5 +410,29 @@ class RaftVoter(Observer):
         for listener in self.listeners:
             listener.leadership_changed(self.leadership)
 
+    # ------------------------------------------------------------ changes of the voters
+
+    def latest_voters(self) -> tuple[int, KRaftState]:
+        return self._replica.voters_offset, self._replica.latest_kraft
+
+    def replica(self, key: ReplicaKey) -> Replica | None:
+        return self._leader_log.replica(key)
+
+    def resign_soon(self) -> None:
+        self._scheduler.call_later(0, self.resign, lambda: None)
+
     def upgrade_kraft_version(self) -> None:
-        raise NotController
+        """Appends the records from which on the log names the voters, each by its directory (KIP-853).
+
+        :raises NotController: this node does not lead
+        :raises InvalidUpdateVersion: not every voter has told its directory
+        """
+        if not self.is_leader:
+            raise NotController
+        own = voter_record(self.key, self.voter_endpoints, Levels(KRAFT.first, KRAFT.last))
+        known = {**self.changes.in_memory, self.node_id: own}
+        missing = sorted(set(self.voters()) - set(known))
+        if missing:
+            raise InvalidUpdateVersion(f"Directory id must be known for all of the voters: {missing} are not")
+        voters = VotersRecord(version=0, voters=[known[node_id] for node_id in sorted(known)])
+        self.append_control(control_records(KRaftState(KRAFT.last, voters)))

@@ -58,6 +58,11 @@ class ReplicatedLog:
         return self._history.latest
 
     @property
+    def voters_offset(self) -> int:
+        """The offset of the last record that names voters; -1 if it was committed long ago."""
+        return self._history.voters_offset
+
+    @property
     def kraft(self) -> KRaftState:
         """The state of the quorum as far as the listeners have heard."""
         return self._history.at(self._next_offset)

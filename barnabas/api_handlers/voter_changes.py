@@ -1,0 +1,59 @@
+"""What the handlers of AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter have in common.
+
+Knows nothing of how voters change.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import resolve_with_error
+from barnabas.cluster.quorum.raft_voter import RaftVoter
+from barnabas.cluster.quorum.voter_changes import Done
+from barnabas.config.endpoints import Endpoint
+from barnabas.errors import InconsistentClusterId, KafkaError, NotLeaderOrFollower, UnsupportedVersion
+from barnabas.wire.message import Request, Response
+
+
+class Listener(Protocol):
+    """Where a voter listens, as a request says it."""
+
+    name: str
+    host: str
+    port: int
+
+
+def leader_of(context: Context, cluster_id: str | None) -> RaftVoter:
+    """Returns this node as the leader of the quorum.
+
+    :raises InconsistentClusterId: the request is meant for another cluster
+    :raises NotLeaderOrFollower: another node leads
+    :raises UnsupportedVersion: this node is the whole quorum, and nobody else can reach its log
+    """
+    quorum = context.broker.quorum
+    if cluster_id not in (None, context.broker.cluster_id):
+        raise InconsistentClusterId
+    if not isinstance(quorum, RaftVoter):
+        raise UnsupportedVersion("The voters of a node without controller.quorum.bootstrap.servers cannot change")
+    if not quorum.is_elected:
+        raise NotLeaderOrFollower
+    return quorum
+
+
+def endpoints_of(listeners: Iterable[Listener]) -> list[Endpoint]:
+    """Returns where a voter listens. How its listeners are secured, its configs say."""
+    return [Endpoint(each.name, each.host, each.port, "") for each in listeners]
+
+
+def answer(request: Request, response: Response, context: Context) -> tuple[Later[Response], Done]:
+    """Returns an answer that comes later, and what is to be called when the change has succeeded or failed."""
+    later: Later[Response] = Later()
+
+    def done(error: KafkaError | None) -> None:
+        if error is None:
+            later.resolve(response)
+        else:
+            resolve_with_error(later, request, error, context.api_version)
+
+    return later, done
