@@ -26,9 +26,11 @@ from barnabas.wire.types import ZERO_UUID
 def update_raft_voter(request: UpdateRaftVoterRequest, context: Context) -> UpdateRaftVoterResponse:
     """Takes over what the voter says. The answer names the leader, too."""
     quorum = context.broker.quorum
+    error: KafkaError | None = NotLeaderOrFollower()
     if request.cluster_id not in (None, context.broker.cluster_id):
-        raise InconsistentClusterId
-    error = NotLeaderOrFollower() if not isinstance(quorum, RaftVoter) else refusal(request, quorum)
+        error = InconsistentClusterId()
+    elif isinstance(quorum, RaftVoter):
+        error = refusal(request, quorum)
     leader_id, epoch = quorum.leadership
     endpoint = quorum.endpoint_of(leader_id) if leader_id != NO_NODE else None
     return UpdateRaftVoterResponse(

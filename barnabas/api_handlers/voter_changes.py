@@ -33,7 +33,9 @@ def leader_of(context: Context, cluster_id: str | None) -> RaftVoter:
     """
     quorum = context.broker.quorum
     if cluster_id not in (None, context.broker.cluster_id):
-        raise InconsistentClusterId
+        raise InconsistentClusterId(
+            f'The given id "{cluster_id}" doesn\'t match the cluster id "{context.broker.cluster_id}"'
+        )
     if not isinstance(quorum, RaftVoter):
         raise UnsupportedVersion("The voters of a node without controller.quorum.bootstrap.servers cannot change")
     if not quorum.is_elected:

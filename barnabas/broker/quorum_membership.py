@@ -45,7 +45,9 @@ def new_voter(node: ObservingNode, metadata_log: MetadataLog, files: Files) -> R
         config["controller.quorum.fetch.timeout.ms"] / 1000,
         config["controller.quorum.election.backoff.max.ms"] / 1000,
     )
-    return RaftVoter(metadata_log, *_place(node, metadata_log), files=files, times=times, **_surroundings(node))
+    joins = config["controller.quorum.auto.join.enable"]
+    place = _place(node, metadata_log)
+    return RaftVoter(metadata_log, *place, files=files, times=times, joins=joins, **_surroundings(node))
 
 
 def _place(node: ObservingNode, metadata_log: MetadataLog) -> tuple[Identity, Controllers, Peers]:

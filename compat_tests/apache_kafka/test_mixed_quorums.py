@@ -332,3 +332,51 @@ def test_controllers_are_added_and_removed(growing: Growing) -> None:
     assert_same_logs(growing)
     for node in growing.nodes:
         assert complaints(node) == []
+
+
+@pytest.mark.parametrize(
+    "kinds", [[BARNABAS, BARNABAS, APACHE], [APACHE, BARNABAS, BARNABAS]], ids=["ours", "Apache's"]
+)
+def test_controllers_join_by_themselves(kinds: list[str], kafka_jars: Path, tmp_path: Path) -> None:
+    growing = Growing(tmp_path, kinds)
+    for node in growing.controllers.values():
+        node.properties["controller.quorum.auto.join.enable"] = "true"
+    try:
+        growing.start()
+        until(lambda: growing.voters() == set(growing.controllers), "all controllers are voters")
+        growing.controllers[growing.leader()].kill()
+        Changes(growing.bootstrap).make(1)
+        for node in growing.nodes:
+            assert complaints(node) == []
+    finally:
+        growing.end()
+
+
+@pytest.mark.parametrize("first", [BARNABAS, APACHE])
+def test_static_voters_become_those_of_the_log(first: str, kafka_jars: Path, tmp_path: Path) -> None:
+    quorum = Quorum(tmp_path, [BARNABAS, APACHE, BARNABAS], dynamic=False)
+    try:
+        quorum.start()
+        while quorum.controllers[(leader := quorum.leader())].kind != first:
+            quorum.controllers[leader].kill()
+            quorum.leader()
+            quorum.controllers[leader].start()
+
+        def upgrade() -> bool:
+            words = ["--bootstrap-server", quorum.bootstrap, "upgrade", "--feature", "kraft.version=1"]
+            ran = run_java(CURRENT, "org.apache.kafka.tools.FeatureCommand", *words)
+            return ran.returncode == 0
+
+        until(upgrade, "kraft.version is 1")  # refused until each voter has told its directory
+        until(lambda: all(each.replica_directory_id != bytes(16) for each in quorum.describe().current_voters), "ids")
+        quorum.controllers[quorum.leader()].kill()
+        changes = Changes(quorum.bootstrap)
+        changes.make(1)
+        for node in quorum.controllers.values():
+            node.start()
+        changes.make(2)
+        assert_same_logs(quorum)
+        for node in quorum.nodes:
+            assert complaints(node) == []
+    finally:
+        quorum.end()

@@ -29,6 +29,7 @@ from barnabas.cluster.quorum.elections import (
 )
 from barnabas.cluster.quorum.fetching import Answer
 from barnabas.cluster.quorum.leader_log import LeaderLog, Replica
+from barnabas.cluster.quorum.membership import Membership
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.cluster.quorum.observer import Observer
 from barnabas.cluster.quorum.quorum_state import CorruptQuorumState, QuorumState, read_quorum_state, write_quorum_state
@@ -54,7 +55,10 @@ class RaftVoter(Observer):
     of all before it. Only then :attr:`is_leader` is true.
     """
 
-    def __init__(self, *arguments: Any, times: Times = DEFAULT_TIMES, **options: Any) -> None:
+    def __init__(self, *arguments: Any, times: Times = DEFAULT_TIMES, joins: bool = False, **options: Any) -> None:
+        """
+        :param joins: whether the node asks for a vote if it has none (``controller.quorum.auto.join.enable``)
+        """
         super().__init__(*arguments, **options)
         self.key = ReplicaKey(self._identity.node_id, self._identity.directory_id)
         self.elections = Elections(self.key, self, self._clock, self._random, times)
@@ -68,6 +72,14 @@ class RaftVoter(Observer):
             clock=self._clock,
             scheduler=self._scheduler,
             timeout_ms=self._limits.request_timeout_ms,
+        )
+        self._membership = Membership(
+            self,
+            self._peers,
+            self._scheduler,
+            self._identity.cluster_id,
+            interval_ms=self._limits.fetch_timeout_ms,
+            joins=joins,
         )
         self._is_active = False
         self._is_turning = self._turns_again = False
@@ -96,6 +108,7 @@ class RaftVoter(Observer):
 
     def stop(self) -> None:
         super().stop()
+        self._membership.stop()
         if self._due is not None:
             self._due[1].cancel()
 
@@ -184,7 +197,10 @@ class RaftVoter(Observer):
         self.changes.lost()
         self._leader_log.forget()
         self._leader_log.advanced()  # those who wait must ask another node
+        self._membership.stop()
         state = self.elections.state
+        if isinstance(state, Follower):
+            self._membership.follow()
         if isinstance(state, Leader) and state.elected.epoch == found.epoch:
             self._begin_epoch(state)
         elif self._when_resigned is not None and found.leader_id != NO_NODE:

@@ -254,6 +254,7 @@ CONFIGS = (
         None,
         LOW,
         "Whether a controller joins the quorum as a voter automatically.",
+        in_effect=True,
     ),
     ConfigDef(
         "controller.quorum.fetch.snapshot.max.bytes",

@@ -15,6 +15,7 @@ from barnabas.api_handlers.begin_quorum_epoch import begin_quorum_epoch
 from barnabas.api_handlers.controller_fetch import controller_fetch
 from barnabas.api_handlers.end_quorum_epoch import end_quorum_epoch
 from barnabas.api_handlers.fetch_snapshot import fetch_snapshot
+from barnabas.api_handlers.update_raft_voter import update_raft_voter
 from barnabas.api_handlers.vote import vote
 from barnabas.clock import ManualClock
 from barnabas.cluster.quorum.controllers import Address, Controllers
@@ -34,6 +35,7 @@ from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from barnabas.wire.messages.metadata_records import ConfigRecord
+from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest
 from barnabas.wire.messages.vote import VoteRequest
 
 CLUSTER_ID = "a-cluster"
@@ -44,6 +46,7 @@ HANDLERS = {
     EndQuorumEpochRequest: end_quorum_epoch,
     FetchRequest: controller_fetch,
     FetchSnapshotRequest: fetch_snapshot,
+    UpdateRaftVoterRequest: update_raft_voter,
 }
 
 
