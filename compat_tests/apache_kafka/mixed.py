@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from compat_tests.running import environment
@@ -174,4 +175,47 @@ class Mixed:
 
     def __exit__(self, *_: object) -> None:
         for node in (*self.brokers.values(), self.controller):
+            node.kill()
+
+
+class Combined:
+    """Nodes that are brokers and controllers, all of them voters; a context manager."""
+
+    def __init__(self, home: Path, kinds: list[str], properties: Mapping[str, str] | None = None) -> None:
+        ports = {node_id: (free_port(), free_port()) for node_id in range(1, len(kinds) + 1)}
+        voters = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, (_, port) in ports.items())
+        self.brokers = {
+            node_id: Node(
+                kind,
+                home / f"node-{node_id}-{kind}",
+                {
+                    "process.roles": "broker,controller",
+                    "node.id": str(node_id),
+                    "listeners": ",".join(
+                        f"{name}://127.0.0.1:{port}"
+                        for name, port in zip(("PLAINTEXT", "CONTROLLER"), ports[node_id], strict=True)
+                    ),
+                    "controller.quorum.voters": voters,
+                    **(properties or {}),
+                },
+                ports[node_id][0],
+            )
+            for node_id, kind in enumerate(kinds, 1)
+        }
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(node.address for node in self.brokers.values())
+
+    def __enter__(self) -> "Combined":
+        try:
+            with ThreadPoolExecutor() as starting:
+                list(starting.map(Node.start, self.brokers.values()))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for node in self.brokers.values():
             node.kill()

@@ -1,0 +1,110 @@
+"""Three nodes that are brokers and controllers, of which any is killed at any moment, under load.
+
+While one is down, the metadata can be changed, and records are acknowledged; while two are, neither can. Whatever was
+acknowledged is there at the end, once and in order. ``BARNABAS_KILLS`` says how often one is killed.
+"""
+
+import os
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from .load import Load
+from .mixed import BARNABAS, Combined
+from .test_mixed_clusters import TOPIC, Story, contents, until
+
+pytestmark = pytest.mark.xdist_group("random_kills")  # it has nodes of its own
+
+KILLS = int(os.environ.get("BARNABAS_KILLS", "4"))
+FAST = {
+    "broker.heartbeat.interval.ms": "150",
+    "broker.session.timeout.ms": "1000",
+    "controller.quorum.election.timeout.ms": "300",
+    "controller.quorum.fetch.timeout.ms": "600",
+}
+
+
+def change(story: Story, value: int) -> None:
+    """Sets a config, which the active controller commits."""
+    entry = ConfigEntry("max.message.bytes", str(1_000_000 + value), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=[entry])
+    (future,) = story.admin.incremental_alter_configs([resource], request_timeout=5).values()
+    future.result(10)
+
+
+def has(story: Story, value: int) -> bool:
+    resource = ConfigResource(ResourceType.TOPIC, TOPIC)
+    (future,) = story.admin.describe_configs([resource], request_timeout=5).values()
+    return bool(future.result(10)["max.message.bytes"].value == str(1_000_000 + value))
+
+
+def changed(story: Story, value: int) -> bool:
+    change(story, value)
+    return has(story, value)
+
+
+def test_nothing_is_lost_when_any_node_is_killed(tmp_path: Path) -> None:
+    random = Random(int(os.environ.get("BARNABAS_SEED", "1")))
+    with Combined(tmp_path, [BARNABAS] * 3, FAST) as cluster:
+        story = Story(cluster)  # type: ignore[arg-type]
+        story.create(TOPIC)
+        load = Load(cluster.bootstrap, TOPIC)
+        try:
+            for number in range(KILLS):
+                node = cluster.brokers[random.choice(story.ids)]
+                node.kill()
+                until(lambda number=number: changed(story, number), f"the metadata is changed after kill {number}")
+                load.goes_on()
+                time.sleep(random.random())  # how long it is down
+                node.start()
+                if random.random() < 0.7:
+                    until(story.is_whole, f"all replicas are in sync after kill {number}")
+                else:
+                    until(lambda: min_in_sync(story) >= 2, f"two replicas are in sync after kill {number}")
+        finally:
+            load.stop()
+        check(story, load)
+        until(story.is_whole, "all replicas are in sync at the end")
+        for node in cluster.brokers.values():
+            node.stop()
+        for partition in range(len(load.acknowledged)):
+            logs = {contents(node.data / f"{TOPIC}-{partition}") for node in cluster.brokers.values()}
+            assert len(logs) == 1, [len(log) for log in logs]
+        assert [error for node in cluster.brokers.values() for error in node.errors()] == []
+
+
+def min_in_sync(story: Story) -> int:
+    found = story.admin.list_topics(TOPIC, timeout=5).topics[TOPIC]
+    return min(len(each.isrs) for each in found.partitions.values())
+
+
+def check(story: Story, load: Load) -> None:
+    assert load.failures == []
+    for partition, values in story.read(TOPIC).items():
+        numbers = list(map(int, values))
+        assert numbers == sorted(set(numbers)), f"partition {partition} has records twice or out of order"
+        assert set(load.acknowledged[partition]) <= set(numbers), f"partition {partition} has lost records"
+
+
+def test_a_minority_changes_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    with Combined(tmp_path, [BARNABAS] * 3, FAST) as cluster:
+        story = Story(cluster)  # type: ignore[arg-type]
+        story.create(TOPIC)
+        until(lambda: changed(story, 1), "the metadata is changed")
+        first, second, third = cluster.brokers.values()
+        for node in (first, second):
+            node.kill()
+        with pytest.raises(KafkaException):
+            change(story, 2)
+        first.start()
+        until(lambda: changed(story, 3), "the metadata is changed by a majority")
+        second.start()
+        until(story.is_whole, "all replicas are in sync")
+        assert has(story, 3)
+        for node in (first, second, third):
+            node.stop()
+            assert node.errors() == []
