@@ -5,11 +5,12 @@ Knows nothing of what is done to it, or why.
 
 import signal
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
 from compat_tests.apache_kafka.apache import ApacheKafka
-from compat_tests.apache_kafka.mixed import BARNABAS, Mixed, Node
+from compat_tests.apache_kafka.mixed import BARNABAS, Combined, Node
 from compat_tests.running import ALONE, BarnabasProcess
 from tests.history.proxy import Proxy
 
@@ -72,6 +73,10 @@ def address(proxy: Proxy) -> str:
     return f"127.0.0.1:{proxy.port}"
 
 
+def controller_port(node: Node) -> int:
+    return int(node.properties["listeners"].rpartition(":")[2])
+
+
 class Planted(BarnabasProcess):
     """A process of Barnabas with a mistake planted in it, if it is given one (planted.py)."""
 
@@ -125,7 +130,7 @@ class Apache(Broker):
 
 
 class Cluster(Broker):
-    """Three brokers of Barnabas and a controller, each a process. Faults happen to the broker that was chosen last.
+    """Three nodes of Barnabas, each a broker and a controller. Faults happen to the node that was chosen last.
 
     Each broker has a proxy, which is its advertised address for clients and for the other brokers.
     """
@@ -134,13 +139,14 @@ class Cluster(Broker):
 
     def __init__(self, home: Path, proxy: Proxy, level: int, mistake: str | None = None) -> None:
         assert mistake is None and level == 2, "mistakes and levels are for one broker"
-        self.cluster = Mixed(home, BARNABAS, [BARNABAS] * 3)
+        self.cluster = Combined(home, [BARNABAS] * 3)
         self._proxies = [proxy, Proxy(), Proxy()]
         for each in self._proxies[1:]:
             each.__enter__()
         self.nodes = list(self.cluster.brokers.values())
         for each, node in zip(self._proxies, self.nodes, strict=True):
-            node.properties |= HASTE | {"advertised.listeners": f"PLAINTEXT://{address(each)}"}
+            advertised = f"PLAINTEXT://{address(each)},CONTROLLER://127.0.0.1:{controller_port(node)}"
+            node.properties |= HASTE | {"advertised.listeners": advertised}
         self.bootstrap = ",".join(map(address, self._proxies))
         self._chosen = 0
 
@@ -158,9 +164,9 @@ class Cluster(Broker):
 
     def start(self) -> None:
         """Starts what does not run."""
-        self.cluster.controller.start()
+        with ThreadPoolExecutor() as starting:
+            list(starting.map(Node.start, self.nodes))
         for each, node in zip(self._proxies, self.nodes, strict=True):
-            node.start()
             each.target = node.port
 
     def stop(self) -> None:
@@ -189,7 +195,7 @@ class Cluster(Broker):
             each.__exit__(None, None, None)
 
     def complaints(self) -> list[str]:
-        return [line for node in (self.cluster.controller, *self.nodes) for line in node.errors()]
+        return [line for node in self.nodes for line in node.errors()]
 
 
 BROKERS: dict[str, type[Barnabas] | type[Apache] | type[Cluster]] = {

@@ -2,12 +2,15 @@
 
 ``python -m tests.history.pieces --seconds 1800`` is what ``make history`` does. Each piece has a process of its own: a
 client library that ends its process (an assertion of librdkafka's does) takes one piece with it, which is counted and
-made up for, and says nothing of the broker. Options that are not known here are those of ``python -m tests.history``.
+made up for, and says nothing of the broker; so does one that never ends (a callback of librdkafka's may keep Python
+from running). Options that are not known here are those of ``python -m tests.history``.
 """
 
 import argparse
+import contextlib
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
@@ -17,18 +20,34 @@ from pathlib import Path
 from tests.history.__main__ import COUNTS
 from tests.history.report import Counts, table
 
+LONGEST_END_S = 240.0
+"""How long a piece may take to start, and to read everything at its end."""
+
 ROOT = Path(__file__).parent.parent.parent
 
 
-def piece(seed: int, home: Path, options: list[str]) -> subprocess.CompletedProcess[str]:
+def piece(seed: int, home: Path, options: list[str], limit_s: float) -> subprocess.CompletedProcess[str]:
     """One run, in a process of its own."""
     command = [sys.executable, "-m", "tests.history", "--seed", str(seed), "--directory", str(home), *options]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, -signal.SIGALRM, "", f"it has not ended within {limit_s:.0f} s")
+    finally:
+        end_brokers(home)
+
+
+def end_brokers(home: Path) -> None:
+    """Ends the brokers that a piece has left behind when it was ended itself."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str(home).encode() + b"/" in (process / "cmdline").read_bytes():
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def was_ended_by_a_client(ended: subprocess.CompletedProcess[str]) -> bool:
-    """Whether librdkafka has found a mistake of its own in the middle of it."""
-    return ended.returncode == -signal.SIGABRT and "rdkafka" in ended.stderr
+    """Whether librdkafka has found a mistake of its own in the middle of it, or hangs."""
+    return ended.returncode == -signal.SIGALRM or (ended.returncode == -signal.SIGABRT and "rdkafka" in ended.stderr)
 
 
 def main() -> int:
@@ -42,7 +61,7 @@ def main() -> int:
     aborted = 0
     while missing:
         place = home / str(seed)
-        ended = piece(seed, place, ["--seconds", str(arguments.piece), *options])
+        ended = piece(seed, place, ["--seconds", str(arguments.piece), *options], 2 * arguments.piece + LONGEST_END_S)
         seed += 1
         if was_ended_by_a_client(ended):
             aborted += 1
