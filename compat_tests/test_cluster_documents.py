@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 import trustme
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
 from compat_tests.apache_kafka.apache import free_port
+from compat_tests.apache_kafka.load import Load
 from compat_tests.running import environment
 from compat_tests.test_documents import ROOT
 
 PAGE = ROOT / "docs/how-to/cluster-on-three-machines.md"
+GROWING = ROOT / "docs/how-to/from-one-node-to-three.md"
 PROPERTIES = re.compile(r"^```properties\n# (?P<name>.*?)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 BARNABAS = [sys.executable, "-m", "barnabas"]
@@ -24,12 +26,18 @@ BARNABAS = [sys.executable, "-m", "barnabas"]
 class Machines:
     """Three directories, each with the files of one machine; ``kafka-2`` is 127.0.0.2."""
 
+    page = PAGE
+
     def __init__(self, home: Path) -> None:
         self.home = home
         self.ports = {(node, port): free_port() for node in (1, 2, 3) for port in (9092, 9093)}
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.blocks = {found["name"]: found["body"] for found in PROPERTIES.finditer(PAGE.read_text())}
-        self.blocks["kafka-3.properties"] = re.sub(r"node.id=2|kafka-2", lambda found: found[0][:-1] + "3", self.second)
+        self.blocks = {found["name"]: found["body"] for found in PROPERTIES.finditer(self.page.read_text())}
+        own = re.compile(r"node.id=\d|kafka-\d")
+        for node in (2, 3):
+            of_first = self.blocks["kafka-1.properties"]
+            text = own.sub(lambda found, node=node: f"{found[0][:-1]}{node}", of_first)
+            self.blocks.setdefault(f"kafka-{node}.properties", text)
         authority = trustme.CA()
         for node in (1, 2, 3):
             folder = home / f"kafka-{node}"
@@ -38,10 +46,6 @@ class Machines:
             authority.issue_cert(f"127.0.0.{node}").private_key_and_cert_chain_pem.write_to_path(
                 str(folder / "node.pem")
             )
-
-    @property
-    def second(self) -> str:
-        return self.blocks["kafka-2.properties"]
 
     def file(self, node: int, name: str, *blocks: str) -> Path:
         """Writes blocks of the page as a file of that machine."""
@@ -59,17 +63,24 @@ class Machines:
     def start(self, node: int) -> None:
         properties = self.file(node, "server.properties", f"kafka-{node}.properties", "common.properties")
         self.run("storage", "format", "--cluster-id", CLUSTER_ID, "--config", str(properties))
+        self.serve(node, properties)
+
+    def serve(self, node: int, properties: Path, *options: str) -> None:
         output = self.home / f"kafka-{node}" / "output"
         with output.open("ab") as said:
-            process = subprocess.Popen(
-                [*BARNABAS, "serve", str(properties)], stdout=said, stderr=said, env=environment()
-            )
+            command = [*BARNABAS, "serve", str(properties), *options]
+            process = subprocess.Popen(command, stdout=said, stderr=said, env=environment())
         self.processes.append(process)
 
-    def wait_for_all(self) -> None:
+    def end(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def wait_for(self, *nodes: int) -> None:
         """Returns when each node says where it listens, which it does when it is unfenced."""
         end = time.monotonic() + 60
-        for node in (1, 2, 3):
+        for node in nodes:
             output = self.home / f"kafka-{node}" / "output"
             while "listens on" not in output.read_text():
                 assert time.monotonic() < end, output.read_text()
@@ -85,9 +96,7 @@ class Machines:
 def machines(tmp_path: Path) -> Iterator[Machines]:
     machines = Machines(tmp_path)
     yield machines
-    for process in machines.processes:
-        process.kill()
-        process.wait()
+    machines.end()
 
 
 def test_a_cluster_on_three_machines(machines: Machines) -> None:
@@ -95,7 +104,7 @@ def test_a_cluster_on_three_machines(machines: Machines) -> None:
         machines.start(node)
     client = machines.file(1, "client.properties", "client.properties")
     common = ["--command-config", str(client), "--bootstrap-server"]
-    machines.wait_for_all()
+    machines.wait_for(1, 2, 3)
     machines.run("topics", *common, machines.address(1), "--create", "--topic", "orders", "--partitions", "3")
     folder = machines.home / "kafka-1"
     producer = Producer({
@@ -110,3 +119,57 @@ def test_a_cluster_on_three_machines(machines: Machines) -> None:
     assert len(re.findall(r"(\d,\d,\d)\s+\d,\d,\d", described)) == 3, described  # replicas, and the ISR
     under = machines.run("topics", *common, machines.address(2), "--describe", "--under-replicated-partitions")
     assert under.strip() == ""
+
+
+class Growing(Machines):
+    """The machines of the page on growing."""
+
+    page = GROWING
+
+    def start(self, node: int, *options: str, formatted: str) -> None:  # type: ignore[override]
+        properties = self.file(node, "server.properties", f"kafka-{node}.properties", "common.properties")
+        self.run("storage", "format", formatted, "--cluster-id", CLUSTER_ID, "--config", str(properties))
+        self.serve(node, properties, *options)
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Iterator[Growing]:
+    machines = Growing(tmp_path)
+    yield machines
+    machines.end()
+
+
+def test_from_one_node_to_three(growing: Growing, tmp_path: Path) -> None:
+    text = GROWING.read_text()
+    (serve,) = re.findall(r"^\$ barnabas serve server.properties (--override.*)$", text, re.MULTILINE)
+    growing.start(1, *serve.split(), formatted="--standalone")
+    growing.wait_for(1)
+    where = ["--bootstrap-server", growing.address(1)]
+    growing.run("topics", *where, "--create", "--topic", "orders", "--partitions", "3", "--replication-factor", "1")
+    load = Load(growing.address(1), "orders")
+    consumer = Consumer({"bootstrap.servers": growing.address(1), "group.id": "g", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["orders"])
+    assert consumer.poll(30) is not None
+    consumer.close()
+    for node in (2, 3):
+        growing.start(node, formatted="--no-initial-controllers")
+    growing.wait_for(2, 3)
+    end = time.monotonic() + 30
+    while "CurrentVoters" not in (status := growing.run("quorum", *where, "describe", "--status")) or (
+        len(re.findall(r'"id"', status.partition("CurrentVoters")[2].partition("CurrentObservers")[0])) != 3
+    ):
+        assert time.monotonic() < end, status
+    (tmp_path / "topics.json").write_text(re.findall(r"^```json\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[0])
+    moves = tmp_path / "moves.json"
+    for command in re.findall(r"^\$ barnabas (reassign .*)$", text, re.MULTILINE):
+        words, _, _ = command.replace("kafka-1:9092", growing.address(1)).partition(" | ")
+        said = growing.run(
+            *words.replace("topics.json", str(tmp_path / "topics.json")).replace("moves.json", str(moves)).split()
+        )
+        if "--generate" in words:
+            moves.write_text(said.splitlines()[-1])
+    load.goes_on()
+    described = growing.run("topics", *where, "--describe", "--topic", "orders")
+    assert len(re.findall(r"(\d,\d,\d)\s+\d,\d,\d", described)) == 3, described
+    load.stop()
+    assert load.failures == []

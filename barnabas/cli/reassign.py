@@ -45,6 +45,10 @@ NO_RACKS = (
 @click.option("--topics-to-move-json-file", "topics_file", metavar="FILE", help="The topics, with --generate.")
 @click.option("--broker-list", "brokers", metavar="ID[,...]", help="The brokers to move to, with --generate.")
 @click.option("--disable-rack-aware", is_flag=True, help="Ignore racks, with --generate.")
+@click.option(
+    "--replication-factor", "factor", type=click.IntRange(1), metavar="N",
+    help="The number of replicas, with --generate. By default as many as there are.",
+)  # fmt: skip
 @click.option("--throttle", type=int, help="The bytes per second between brokers, with --execute.")
 @click.option(
     "--replica-alter-log-dirs-throttle", "log_dirs_throttle", type=int,
@@ -84,7 +88,7 @@ def reassign(cluster: Cluster, action: str | None, **given: Any) -> None:
 # ------------------------------------------------------------------ generate
 
 
-def _generate(admin: Any, topics_file: str, brokers: str, disable_rack_aware: bool) -> None:
+def _generate(admin: Any, topics_file: str, brokers: str, disable_rack_aware: bool, factor: int | None) -> None:
     topics = [str(each.get("topic")) for each in reassignments.read_json(topics_file, "topics")]
     try:
         wanted = [int(broker) for broker in brokers.split(",")]
@@ -99,7 +103,7 @@ def _generate(admin: Any, topics_file: str, brokers: str, disable_rack_aware: bo
     elif 0 < sum(rack is None for rack in racks.values()) < len(racks):
         raise click.ClickException(NO_RACKS)
     click.echo(f"Current partition replica assignment\n{_json_of(admin, current)}\n")
-    proposed = reassignments.reassignment_json(_proposed(current, racks), {})
+    proposed = reassignments.reassignment_json(_proposed(current, racks, factor), {})
     click.echo(f"Proposed partition reassignment configuration\n{proposed}")
 
 
@@ -109,14 +113,14 @@ def _check_no_duplicates(what: str, items: Sequence[str]) -> None:
         raise click.ClickException(f"{what} contains duplicate entries: {', '.join(twice)}")
 
 
-def _proposed(current: Replicas, racks: Mapping[int, str | None]) -> dict[Partition, Sequence[int]]:
-    """Returns new replicas for each topic, as many as its first partition has."""
+def _proposed(current: Replicas, racks: Mapping[int, str | None], factor: int | None) -> dict[Partition, Sequence[int]]:
+    """Returns new replicas for each topic, by default as many as its first partition has."""
     images = {broker: BrokerImage(broker, 0, b"", {}, rack, fenced=False) for broker, rack in racks.items()}
     proposed: dict[Partition, Sequence[int]] = {}
     for topic in sorted({topic for topic, _ in current}):
         counts = [len(replicas) for (name, _), replicas in sorted(current.items()) if name == topic]
         try:
-            placed = place(images, len(counts), counts[0], random.Random())
+            placed = place(images, len(counts), factor or counts[0], random.Random())
         except KafkaError as error:
             raise click.ClickException(str(error)) from None
         proposed.update({(topic, index): replicas for index, replicas in enumerate(placed)})
@@ -365,6 +369,7 @@ _OPTIONS = {
     "topics_file": "topics-to-move-json-file",
     "brokers": "broker-list",
     "disable_rack_aware": "disable-rack-aware",
+    "factor": "replication-factor",
     "throttle": "throttle",
     "log_dirs_throttle": "replica-alter-log-dirs-throttle",
     "timeout": "timeout",
@@ -378,7 +383,7 @@ _EXECUTE = ("throttle", "log_dirs_throttle", "timeout", "additional", "disallow_
 
 #: Each action with the options that it needs, and those that it allows.
 _ACTIONS: dict[str, tuple[Callable[..., None], tuple[str, ...], tuple[str, ...]]] = {
-    "generate": (_generate, ("topics_file", "brokers"), ("disable_rack_aware",)),
+    "generate": (_generate, ("topics_file", "brokers"), ("disable_rack_aware", "factor")),
     "execute": (_execute, ("file",), _EXECUTE),
     "verify": (_verify, ("file",), ("preserve_throttles", "wait")),
     "cancel": (_cancel, ("file",), ("preserve_throttles",)),

@@ -1,9 +1,10 @@
-"""What a controller that follows tells the leader of itself: where it listens, or that it wants a vote (KIP-853).
+"""What a controller tells the leader, which may be itself: where it listens, or that it wants a vote (KIP-853).
 
 Knows nothing of how voters change. Apache Kafka's ``KafkaRaftClient.pollFollowerAsVoter`` and
 ``pollFollowerAsObserver``.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -44,6 +45,7 @@ class Following(Protocol):
 class Membership:
     """The part of one controller.
 
+    :param update: takes over what the leader has to say of itself; may raise KafkaError
     :param interval_ms: how long to wait before the leader is told again
     :param joins: whether a controller without a vote asks for one (``controller.quorum.auto.join.enable``)
     """
@@ -55,6 +57,7 @@ class Membership:
         scheduler: Scheduler,
         cluster_id: str,
         *,
+        update: Callable[[ReplicaKey, Sequence[Endpoint], Levels], object],
         interval_ms: int,
         joins: bool,
     ) -> None:
@@ -62,6 +65,7 @@ class Membership:
         self._peers = peers
         self._scheduler = scheduler
         self._cluster_id = cluster_id
+        self._update_voter = update
         self._interval_s = interval_ms / 1000
         self._joins = joins
         self._timer: Timer | None = None
@@ -83,8 +87,11 @@ class Membership:
         """Tells what the leader does not know, and looks again later: the voters may change."""
         self._timer = self._scheduler.call_later(self._interval_s, self._tell)
         request = self._request()
-        if request is not None:
-            leader_id = self._node.leadership.leader_id
+        leader_id = self._node.leadership.leader_id
+        if isinstance(request, UpdateRaftVoterRequest) and leader_id == self._node.key.node_id:
+            with contextlib.suppress(KafkaError):  # another change is not committed yet
+                self._update_voter(self._node.key, self._node.voter_endpoints, LEVELS)
+        elif request is not None:
             done: Callable[[Any, KafkaError | None], object] = partial(self._told, request)
             self._peers.send(leader_id, request, done, lane=LANE)
 

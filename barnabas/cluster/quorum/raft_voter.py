@@ -78,6 +78,7 @@ class RaftVoter(Observer):
             self._peers,
             self._scheduler,
             self._identity.cluster_id,
+            update=self.changes.update,
             interval_ms=self._limits.fetch_timeout_ms,
             joins=joins,
         )
@@ -199,7 +200,7 @@ class RaftVoter(Observer):
         self._leader_log.advanced()  # those who wait must ask another node
         self._membership.stop()
         state = self.elections.state
-        if isinstance(state, Follower):
+        if isinstance(state, Follower | Leader):
             self._membership.follow()
         if isinstance(state, Leader) and state.elected.epoch == found.epoch:
             self._begin_epoch(state)
