@@ -11,13 +11,14 @@ from tests.history.records import OK, read
 
 SEED = 7
 ATTEMPTS = 3  #: librdkafka may find a mistake of its own, and end the process: then another seed is taken
+LIMIT_S = 280.0  #: of one attempt, within the time-out of a test with all of them
 
 
 def carried_out(request, tmp_path, *options):
     """The exit code, the report and the history of a run in a process of its own: clients may outlive their use."""
     for seed in range(SEED, SEED + ATTEMPTS):
         home = tmp_path / str(seed)
-        ended = piece(seed, home, list(options))
+        ended = piece(seed, home, list(options), LIMIT_S)
         said = ended.stdout + ended.stderr
         request.node.add_report_section("call", "history", said)
         if not was_ended_by_a_client(ended):
