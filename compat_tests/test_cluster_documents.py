@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
 
 from compat_tests.apache_kafka.apache import free_port
 from compat_tests.apache_kafka.load import Load
@@ -171,5 +172,17 @@ def test_from_one_node_to_three(growing: Growing, tmp_path: Path) -> None:
     load.goes_on()
     described = growing.run("topics", *where, "--describe", "--topic", "orders")
     assert len(re.findall(r"(\d,\d,\d)\s+\d,\d,\d", described)) == 3, described
+    load.stop()
+    assert load.failures == []
+    growing.run("topics", *where, "--create", "--topic", "later", "--partitions", "3", "--replication-factor", "3")
+    load = Load(",".join(map(growing.address, (1, 2, 3))), "later")
+    load.goes_on()
+    growing.processes[0].kill()  # any machine may be down
+    admin = AdminClient({"bootstrap.servers": growing.address(2)})
+    end = time.monotonic() + 30
+    while any(each.leader == 1 for each in admin.list_topics("later").topics["later"].partitions.values()):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    load.goes_on()
     load.stop()
     assert load.failures == []
