@@ -16,7 +16,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import acls, cleaning, cleaning_latency, cluster, groups, measure, recovery, shares, tls, transactions
+from benchmarks import (
+    acls,
+    cleaning,
+    cleaning_latency,
+    cluster,
+    groups,
+    measure,
+    quorum,
+    recovery,
+    shares,
+    tls,
+    transactions,
+)
 from benchmarks.measure import Row
 
 SPARK = ("spark-read", "spark-write", "spark-files", "spark-latency")
@@ -35,6 +47,7 @@ MEASUREMENTS = {
     "cleaning": cleaning.throughput,
     "cleaning-latency": cleaning_latency.latency,
     "cluster": cluster.beside_apache,
+    "quorum": quorum.beside_apache,
     "recovery": recovery.after_a_kill,
     "large-groups": groups.large,
     "many-groups": groups.replay,
@@ -65,7 +78,7 @@ def main() -> None:
     arguments = parser.parse_args()
     measurements = MEASUREMENTS | {"recovery": functools.partial(recovery.after_a_kill, gigabytes=arguments.gigabytes)}
     names = arguments.names or list(measurements)
-    for name in ("apache", "cluster", "tls", *SPARK):
+    for name in ("apache", "cluster", "quorum", "tls", *SPARK):
         if name in names and shutil.which("java") is None:
             print(f"{name} is left out: java is not here", file=sys.stderr)
             names.remove(name)

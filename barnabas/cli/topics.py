@@ -258,7 +258,9 @@ _FILTERS: dict[str, Callable[[dict[str, Any], int, int], bool]] = {
     "under_replicated_partitions": lambda partition, _, adding: (
         len(partition["isr"]) < len(partition["replicas"]) - adding
     ),
-    "unavailable_partitions": lambda partition, _, __: partition["leader"] is None,
+    "unavailable_partitions": lambda partition, _, __: (
+        partition["leader"] is None or partition["leader"] in partition["offline"]
+    ),
     "under_min_isr_partitions": lambda partition, min_isr, _: len(partition["isr"]) < min_isr,
     "at_min_isr_partitions": lambda partition, min_isr, _: len(partition["isr"]) == min_isr,
 }

@@ -181,7 +181,14 @@ class Mixed:
 class Combined:
     """Nodes that are brokers and controllers, all of them voters; a context manager."""
 
-    def __init__(self, home: Path, kinds: list[str], properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        kinds: list[str],
+        properties: Mapping[str, str] | None = None,
+        *,
+        jvm: tuple[str, ...] | None = None,
+    ) -> None:
         ports = {node_id: (free_port(), free_port()) for node_id in range(1, len(kinds) + 1)}
         voters = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, (_, port) in ports.items())
         self.brokers = {
@@ -199,6 +206,7 @@ class Combined:
                     **(properties or {}),
                 },
                 ports[node_id][0],
+                jvm,
             )
             for node_id, kind in enumerate(kinds, 1)
         }
