@@ -363,6 +363,11 @@ class Elections:
         elif isinstance(self.state, Resigned):
             self.state.unanswered.add(node_id)
 
+    def without_pre_votes(self) -> None:
+        """Goes on to the votes, since a voter does not know pre-votes (Apache Kafka before 4.0; KIP-996)."""
+        if isinstance(self.state, Prospective):
+            self._become_candidate()
+
     def heard_of(self, leader_id: int, epoch: int) -> bool:
         """Takes over what an answer or a request says of the leader. Returns whether the epoch is this node's now."""
         if epoch < self.epoch or (leader_id != NO_NODE and self._contradicts(leader_id, epoch)):

@@ -42,10 +42,14 @@ from barnabas.records.batch import RecordBatch
 from barnabas.records.control import ControlRecordType
 from barnabas.wire.message import Message as WireMessage
 from barnabas.wire.messages.control_records import LeaderChangeMessage, VotersRecord
+from barnabas.wire.messages.vote import VoteRequest
 
 logger = logging.getLogger(__name__)
 
 LANE = "elections"
+
+PRE_VOTES = 2
+"""The first version of Vote that has pre-votes."""
 
 
 class RaftVoter(Observer):
@@ -226,12 +230,18 @@ class RaftVoter(Observer):
             for node_id, host, port in answer.endpoints:
                 self._controllers.learn(node_id, host, port)
             of_this_epoch = self.elections.heard_of(*answer.leadership)
-        if answer.error is not None or not of_this_epoch:
+        if isinstance(message, AskVote) and message.pre_vote and not self._knows_pre_votes(message.voter.node_id):
+            self.elections.without_pre_votes()  # the request was one for a vote there
+        elif answer.error is not None or not of_this_epoch:
             backoff = self._limits.retry_backoff_ms / 1000
             self._scheduler.call_later(backoff, self._retry, message.voter.node_id, state)
         elif isinstance(message, AskVote):
             self.elections.voted(message.voter.node_id, message, granted=answer.body.vote_granted)
         self._turn()
+
+    def _knows_pre_votes(self, node_id: int) -> bool:
+        versions = self._peers.versions_of(node_id)
+        return versions is None or versions.get(VoteRequest.api_key, (0, 0))[1] >= PRE_VOTES
 
     def _retry(self, node_id: int, state: State) -> None:
         """Asks a voter again that has not answered, unless the election is over."""

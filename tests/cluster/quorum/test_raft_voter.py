@@ -29,6 +29,13 @@ def test_walks(size):
         assert logs == {leader.content(leader.log.log_end_offset)}, f"seed {seed}: the logs differ"
 
 
+def test_voters_that_know_no_pre_votes():
+    for seed in range(10):
+        walk = Walk(seed, votes=1)
+        walk.run(40, faults=True)
+        settled(walk)
+
+
 class AnswersBeforeTheDisk(RaftVoter):
     """Counts what is in its log, not what is on its disk."""
 

@@ -141,7 +141,7 @@ class Member:
             self.voter.append(list(encode_batches([record], metadata_version=25, timestamp=0, epoch=epoch)))
 
     def answer(self, request, done):
-        version = request.versions.last
+        version = self.walk.votes if isinstance(request, VoteRequest) else request.versions.last
         request = type(request).decode(request.encode(version=version), version=version)
         self.context.api_version, self.context.time_ms = version, self.walk.clock.time_ms()
         try:
@@ -159,13 +159,16 @@ def encoded(response, version):
 
 
 def partial_peers(walk, member):
-    return SimpleNamespace(send=partial(walk.send, member, member.scheduler), versions_of=lambda node_id: None)
+    return SimpleNamespace(
+        send=partial(walk.send, member, member.scheduler), versions_of=lambda node_id: {52: (0, walk.votes)}
+    )
 
 
 class Walk:
     """A quorum under a random sequence of losses, partitions, pauses, kills and power cuts."""
 
-    def __init__(self, seed, *, size=3, kind=RaftVoter):
+    def __init__(self, seed, *, size=3, kind=RaftVoter, votes=VoteRequest.versions.last):
+        self.votes = votes  # the newest version of Vote
         self.random, self.clock, self.kind = Random(seed), ManualClock(), kind
         self.ids = list(range(1, size + 1))
         self.numbers = itertools.count()
