@@ -126,7 +126,10 @@ class Files(Protocol):
         ...
 
     def sizes(self, path: str) -> dict[str, int]:
-        """Returns the names of the files in a directory, with their sizes in bytes."""
+        """Returns the names of the files in a directory, with their sizes in bytes.
+
+        A file that goes meanwhile may be missing.
+        """
         ...
 
     def exists(self, path: str) -> bool: ...
@@ -341,8 +344,15 @@ class DiskFiles:
         return os.listdir(path)
 
     def sizes(self, path: str) -> dict[str, int]:
+        found = {}
         with os.scandir(path) as entries:
-            return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+            for entry in entries:
+                try:
+                    if entry.is_file():
+                        found[entry.name] = entry.stat().st_size
+                except FileNotFoundError:
+                    continue  # another thread or process has renamed or deleted it meanwhile
+        return found
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

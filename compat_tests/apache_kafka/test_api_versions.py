@@ -1,15 +1,9 @@
-"""What ApiVersions lists, beside Apache Kafka's list: what is missing and what is there beyond it, by name."""
+"""What ApiVersions lists, beside Apache Kafka's list: what is there beyond it, by name."""
 
 from typing import Any
 
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from tests.raw import Client
-
-MISSING = {
-    80: "AddRaftVoter",
-    81: "RemoveRaftVoter",
-}
-"""What comes with several controllers."""
 
 OLDER = {
     1: 4,
@@ -49,10 +43,8 @@ def test_the_list_is_apache_kafkas_but_for_what_is_named_here(apache_kafka: Any,
     theirs, ours = listed(apache_kafka.port), listed(beside.port)
     wanted: Listed = {}
     for key, (first, last) in theirs.items():
-        if key not in MISSING:
-            assert key not in OLDER or first == OLDER[key]
-            assert key not in NEWER or last == NEWER[key][0]
-            wanted[key] = (0 if key in OLDER else first, NEWER[key][1] if key in NEWER else last)
+        assert key not in OLDER or first == OLDER[key]
+        assert key not in NEWER or last == NEWER[key][0]
+        wanted[key] = (0 if key in OLDER else first, NEWER[key][1] if key in NEWER else last)
     wanted |= {key: (0, ours_last) for key, (theirs_last, ours_last) in NEWER.items() if theirs_last is None}
     assert ours == wanted
-    assert MISSING.keys() <= theirs.keys()

@@ -5,6 +5,7 @@ the end all logs of the quorum hold the same batches, byte for byte, and neither
 """
 
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +37,7 @@ from tests.raw import Client
 
 from .apache import CURRENT, free_port, run_java
 from .load import WITHIN, Load
-from .mixed import APACHE, BARNABAS, Node, python
+from .mixed import APACHE, BARNABAS, Node
 from .observing import content
 
 pytestmark = pytest.mark.xdist_group("mixed_quorums")  # it has nodes of its own
@@ -283,7 +284,7 @@ class Growing(Quorum):
         if kind == APACHE:
             ran = run_java(CURRENT, "org.apache.kafka.tools.MetadataQuorumCommand", *where, *named, *words)
         else:
-            command = [*python(), "quorum", *where, *named, *words]
+            command = [sys.executable, "-m", "barnabas", "quorum", *where, *named, *words]
             ran = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout

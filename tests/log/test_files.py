@@ -1,5 +1,6 @@
 """Files on disk and in memory behave alike."""
 
+import contextlib
 import errno
 import os
 import subprocess
@@ -243,3 +244,21 @@ def test_loading(tmp_path, monkeypatch, size):
 def test_loading_a_deleted_file(place):
     with pytest.raises(FileNotFoundError):
         DiskFiles().load(f"{place.path}/missing", 10, 0)
+
+
+def test_a_file_that_goes_while_its_directory_is_read(tmp_path, monkeypatch):
+    for name in ("kept", "renamed.tmp"):
+        (tmp_path / name).write_bytes(b"12")
+    scandir = os.scandir
+
+    @contextlib.contextmanager
+    def read_and_changed(path):
+        with scandir(path) as entries:
+            found = list(entries)
+        for entry in found:
+            entry.is_file()  # it is known by now
+        (tmp_path / "renamed.tmp").unlink()
+        yield found
+
+    monkeypatch.setattr(os, "scandir", read_and_changed)
+    assert DiskFiles().sizes(str(tmp_path)) == {"kept": 2}
