@@ -25,10 +25,17 @@ class Quorum:
 
     def __init__(self, cluster: Combined) -> None:
         self.cluster = cluster
-        self.admin = AdminClient({
-            "bootstrap.servers": cluster.bootstrap, "log_level": 0, "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 100,
+        self.admin = self._client()
+
+    def _client(self) -> AdminClient:
+        running = ",".join(node.address for node in self.cluster.brokers.values() if node.process is not None)
+        return AdminClient({
+            "bootstrap.servers": running, "log_level": 0, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100,
         })  # fmt: skip
+
+    def forget(self) -> None:
+        """Takes a new client, which knows nothing of nodes that are down."""
+        self.admin = self._client()
 
     def change(self, value: int, timeout: float = 30.0) -> None:
         """Sets a config of a topic, which is answered when it is committed."""
@@ -83,10 +90,10 @@ def measured(quorum: Quorum) -> tuple[float, float, list[float]]:
     for value in range(CHANGES):
         quorum.change(value)
     rate = CHANGES / (time.perf_counter() - began)
+    outages = [outage(quorum) for _ in range(KILLS)]
     began = time.perf_counter()
     quorum.create([f"topic-{number}" for number in range(TOPICS)])
-    created = time.perf_counter() - began
-    return rate, created, [outage(quorum) for _ in range(KILLS)]
+    return rate, time.perf_counter() - began, outages
 
 
 def outage(quorum: Quorum) -> float:
@@ -95,6 +102,7 @@ def outage(quorum: Quorum) -> float:
     node.kill()
     began = time.perf_counter()
     while True:
+        quorum.forget()
         try:
             quorum.change(1, timeout=1.0)
             break
@@ -103,4 +111,5 @@ def outage(quorum: Quorum) -> float:
                 raise
     lasted = time.perf_counter() - began
     node.start()
+    quorum.forget()
     return lasted
