@@ -90,10 +90,10 @@ def measured(quorum: Quorum) -> tuple[float, float, list[float]]:
     for value in range(CHANGES):
         quorum.change(value)
     rate = CHANGES / (time.perf_counter() - began)
-    outages = [outage(quorum) for _ in range(KILLS)]
     began = time.perf_counter()
     quorum.create([f"topic-{number}" for number in range(TOPICS)])
-    return rate, time.perf_counter() - began, outages
+    created = time.perf_counter() - began
+    return rate, created, [outage(quorum) for _ in range(KILLS)]
 
 
 def outage(quorum: Quorum) -> float:

@@ -7,19 +7,16 @@ from barnabas.api_handlers import voter_changes
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.quorum.client import ReplicaKey
 from barnabas.errors import InvalidRequest
 from barnabas.wire.message import Response
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
-from barnabas.wire.types import ZERO_UUID
 
 
 @api(AddRaftVoterRequest)
 def add_raft_voter(request: AddRaftVoterRequest, context: Context) -> Later[Response]:
     """Adds the voter. The answer comes when that is committed, or with ``ack_when_committed`` false, appended."""
     leader = voter_changes.leader_of(context, request.cluster_id)
-    if request.voter_id < 0 or request.voter_directory_id == ZERO_UUID:
-        raise InvalidRequest("Add voter request didn't include a valid voter")
+    key = voter_changes.key_of(request, "Add")
     endpoints = voter_changes.endpoints_of(request.listeners)
     listener = context.broker.config.controller_listener_name
     if not any(each.name == listener for each in endpoints):
@@ -29,6 +26,5 @@ def add_raft_voter(request: AddRaftVoterRequest, context: Context) -> Later[Resp
             f"listener ListenerName({listener})"
         )
     later, done = voter_changes.answer(request, AddRaftVoterResponse(), context)
-    key = ReplicaKey(request.voter_id, request.voter_directory_id)
     leader.changes.add(key, endpoints, done, waits=request.ack_when_committed)
     return later

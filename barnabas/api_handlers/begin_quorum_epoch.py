@@ -8,10 +8,8 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.quorum.client import Leadership
-from barnabas.errors import NONE, KafkaError
+from barnabas.errors import KafkaError
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
-
-Topic = BeginQuorumEpochResponse.TopicData
 
 
 @api(BeginQuorumEpochRequest)
@@ -27,18 +25,7 @@ def begin_quorum_epoch(request: BeginQuorumEpochRequest, context: Context) -> Be
         told.leader_epoch,
         elections.meant(request.voter_id, told.voter_directory_id, voter),
     )
-    partition = Topic.PartitionData(
-        partition_index=0,
-        error_code=NONE if error is None else error.code,
-        leader_id=voter.leadership.leader_id,
-        leader_epoch=voter.leadership.epoch,
-    )
-    response = BeginQuorumEpochResponse(topics=[Topic(topic_name=topic.topic_name, partitions=[partition])])
-    if (where := voter.leader_endpoint(context.session.listener)) is not None:
-        response.node_endpoints = [
-            BeginQuorumEpochResponse.NodeEndpoint(node_id=voter.leadership.leader_id, host=where.host, port=where.port)
-        ]
-    return response
+    return elections.answer(BeginQuorumEpochResponse, voter, context, error)
 
 
 @error_shape(BeginQuorumEpochRequest)

@@ -4,16 +4,16 @@ Knows nothing of how elections go.
 """
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from barnabas.api_handlers.context import Context
 from barnabas.cluster.quorum.client import NO_NODE, Leadership, ReplicaKey
 from barnabas.cluster.quorum.raft_voter import RaftVoter
 from barnabas.cluster.topic_names import CLUSTER_METADATA
-from barnabas.errors import InconsistentClusterId, InvalidRequest, NotController
-from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
-from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
-from barnabas.wire.messages.vote import VoteRequest
+from barnabas.errors import NONE, InconsistentClusterId, InvalidRequest, KafkaError, NotController
+from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
+from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
+from barnabas.wire.messages.vote import VoteRequest, VoteResponse
 
 
 class NamedEndpoint(Protocol):
@@ -22,6 +22,9 @@ class NamedEndpoint(Protocol):
     name: str
     host: str
     port: int
+
+
+R = TypeVar("R", VoteResponse, BeginQuorumEpochResponse, EndQuorumEpochResponse)
 
 
 def voter_of(context: Context) -> RaftVoter:
@@ -56,3 +59,21 @@ def learn(endpoints: Iterable[NamedEndpoint], leadership: Leadership, voter: Raf
     for each in endpoints if leader_id != NO_NODE and epoch >= voter.leadership.epoch else ():
         if each.name == context.broker.config.controller_listener_name:
             voter.learn(leader_id, each.host, each.port)
+
+
+def answer(kind: type[R], voter: RaftVoter, context: Context, error: KafkaError | None, **fields: Any) -> R:
+    """Returns the response for the partition of the metadata log, which names the leader and where it listens."""
+    leader_id, epoch = voter.leadership
+    topic: Any = kind.TopicData
+    partition = topic.PartitionData(
+        partition_index=0,
+        error_code=NONE if error is None else error.code,
+        leader_id=leader_id,
+        leader_epoch=epoch,
+        **fields,
+    )
+    response = kind(topics=[topic(topic_name=CLUSTER_METADATA, partitions=[partition])])
+    where = voter.leader_endpoint(context.session.listener)
+    if where is not None:
+        response.node_endpoints = [kind.NodeEndpoint(node_id=leader_id, host=where.host, port=where.port)]
+    return response

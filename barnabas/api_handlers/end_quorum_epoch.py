@@ -8,10 +8,8 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.quorum.client import Leadership, ReplicaKey
-from barnabas.errors import NONE, KafkaError
+from barnabas.errors import KafkaError
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
-
-Topic = EndQuorumEpochResponse.TopicData
 
 
 @api(EndQuorumEpochRequest)
@@ -26,18 +24,7 @@ def end_quorum_epoch(request: EndQuorumEpochRequest, context: Context) -> EndQuo
     error = voter.end_epoch(
         told.leader_id, told.leader_epoch, successors or [ReplicaKey(each) for each in told.preferred_successors]
     )
-    partition = Topic.PartitionData(
-        partition_index=0,
-        error_code=NONE if error is None else error.code,
-        leader_id=voter.leadership.leader_id,
-        leader_epoch=voter.leadership.epoch,
-    )
-    response = EndQuorumEpochResponse(topics=[Topic(topic_name=topic.topic_name, partitions=[partition])])
-    if (where := voter.leader_endpoint(context.session.listener)) is not None:
-        response.node_endpoints = [
-            EndQuorumEpochResponse.NodeEndpoint(node_id=voter.leadership.leader_id, host=where.host, port=where.port)
-        ]
-    return response
+    return elections.answer(EndQuorumEpochResponse, voter, context, error)
 
 
 @error_shape(EndQuorumEpochRequest)

@@ -7,19 +7,15 @@ from barnabas.api_handlers import voter_changes
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.quorum.client import ReplicaKey
-from barnabas.errors import InvalidRequest
 from barnabas.wire.message import Response
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
-from barnabas.wire.types import ZERO_UUID
 
 
 @api(RemoveRaftVoterRequest)
 def remove_raft_voter(request: RemoveRaftVoterRequest, context: Context) -> Later[Response]:
     """Removes the voter. The answer comes when that is committed; a leader that is removed then resigns."""
     leader = voter_changes.leader_of(context, request.cluster_id)
-    if request.voter_id < 0 or request.voter_directory_id == ZERO_UUID:
-        raise InvalidRequest("Remove voter request didn't include a valid voter")
+    key = voter_changes.key_of(request, "Remove")
     later, done = voter_changes.answer(request, RemoveRaftVoterResponse(), context)
-    leader.changes.remove(ReplicaKey(request.voter_id, request.voter_directory_id), done)
+    leader.changes.remove(key, done)
     return later

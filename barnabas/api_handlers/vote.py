@@ -9,10 +9,8 @@ from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.quorum.client import ReplicaKey
 from barnabas.cluster.quorum.elections import LogEnd
-from barnabas.errors import NONE, KafkaError
+from barnabas.errors import KafkaError
 from barnabas.wire.messages.vote import VoteRequest, VoteResponse
-
-Topic = VoteResponse.TopicData
 
 
 @api(VoteRequest)
@@ -29,19 +27,7 @@ def vote(request: VoteRequest, context: Context) -> VoteResponse:
         elections.meant(request.voter_id, wanted.voter_directory_id, voter),
         pre_vote=wanted.pre_vote,
     )
-    partition = Topic.PartitionData(
-        partition_index=0,
-        error_code=NONE if error is None else error.code,
-        leader_id=voter.leadership.leader_id,
-        leader_epoch=voter.leadership.epoch,
-        vote_granted=granted,
-    )
-    response = VoteResponse(topics=[Topic(topic_name=topic.topic_name, partitions=[partition])])
-    if (where := voter.leader_endpoint(context.session.listener)) is not None:
-        response.node_endpoints = [
-            VoteResponse.NodeEndpoint(node_id=voter.leadership.leader_id, host=where.host, port=where.port)
-        ]
-    return response
+    return elections.answer(VoteResponse, voter, context, error, vote_granted=granted)
 
 
 @error_shape(VoteRequest)

@@ -9,11 +9,15 @@ from typing import Protocol
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import resolve_with_error
+from barnabas.cluster.quorum.client import ReplicaKey
 from barnabas.cluster.quorum.raft_voter import RaftVoter
 from barnabas.cluster.quorum.voter_changes import Done
 from barnabas.config.endpoints import Endpoint
-from barnabas.errors import InconsistentClusterId, KafkaError, NotLeaderOrFollower, UnsupportedVersion
+from barnabas.errors import InconsistentClusterId, InvalidRequest, KafkaError, NotLeaderOrFollower, UnsupportedVersion
 from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
+from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
+from barnabas.wire.types import ZERO_UUID
 
 
 class Listener(Protocol):
@@ -41,6 +45,13 @@ def leader_of(context: Context, cluster_id: str | None) -> RaftVoter:
     if not quorum.is_elected:
         raise NotLeaderOrFollower
     return quorum
+
+
+def key_of(request: AddRaftVoterRequest | RemoveRaftVoterRequest, what: str) -> ReplicaKey:
+    """Returns the voter that is added or removed. :raises InvalidRequest: it has no id, or no directory"""
+    if request.voter_id < 0 or request.voter_directory_id == ZERO_UUID:
+        raise InvalidRequest(f"{what} voter request didn't include a valid voter")
+    return ReplicaKey(request.voter_id, request.voter_directory_id)
 
 
 def endpoints_of(listeners: Iterable[Listener]) -> list[Endpoint]:

@@ -259,9 +259,11 @@ class Elections:
             self._become_prospective()
 
     def voters_changed(self) -> None:
-        """Takes over that the log names other voters: this node may have got a vote, or lost it."""
+        """Takes over that the log names other voters: this node may have got a vote, lost it, or be alone now."""
         state = self.state
-        if state.deadline == NEVER and self._has_vote() and not self._is_alone():
+        if isinstance(state, Leader) and self._is_alone():
+            state.deadline = NEVER
+        elif state.deadline == NEVER and self._has_vote() and not self._is_alone():
             waits = self._times.fetch * 1.5 if isinstance(state, Leader) else self._times.election
             state.deadline = self._now() + waits * (1 + self._random.random())
 
@@ -394,12 +396,19 @@ class Elections:
             return False
         copy = state.copies.setdefault(node_id, Copy())
         copy.offset, copy.fetched_at = offset, self._now()
+        self.heard_from(node_id)
+        return self.advance()
+
+    def heard_from(self, node_id: int) -> None:
+        """Counts a voter among those that follow: a leader that no majority follows resigns, unless it is alone."""
+        state = self.state
+        if not isinstance(state, Leader) or self._is_alone():
+            return
         state.since_check.add(node_id)
         voters = self._around.voters().keys()
         if len((state.since_check | {self.own.node_id}) & voters) > len(voters) // 2:
             state.since_check = set()
             state.deadline = self._now() + self._times.fetch * 1.5
-        return self.advance()
 
     def advance(self) -> bool:
         """Raises the high watermark to what a majority has. Returns whether it was raised.

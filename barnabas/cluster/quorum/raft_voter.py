@@ -138,9 +138,15 @@ class RaftVoter(Observer):
     def store(self, elected: Elected) -> None:
         voters = None if self._replica.latest_kraft.version else self._controllers.configured_voters
         state = QuorumState(elected.leader_id, elected.epoch, voters, elected.voted)
-        if state != self._stored:
+        if state == self._stored:
+            return
+        try:
             write_quorum_state(self._files, self._state_path, state)
-            self._stored = state
+        except OSError as failure:
+            self.stop()
+            self._on_fatal(f"the state of the metadata quorum cannot be stored: {failure}")
+            raise KafkaStorageError(str(failure)) from failure
+        self._stored = state
 
     def _others(self) -> list[ReplicaKey]:
         return [voter for voter in self.voters().values() if not voter.matches(self.key)]
@@ -153,6 +159,11 @@ class RaftVoter(Observer):
     # ------------------------------------------------------------ turns
 
     def _turn(self) -> None:
+        """Does what is due in the elections, and goes on fetching."""
+        self._elect()
+        self._step()
+
+    def _elect(self) -> None:
         """Does what is due in the elections, and what follows from it."""
         if self._is_turning:
             self._turns_again = True
@@ -167,13 +178,11 @@ class RaftVoter(Observer):
                     self._ask(message)
                 if not messages and not self._turns_again:
                     break
-        except (KafkaStorageError, OSError) as failure:
-            self.stop()
-            self._on_fatal(f"the state of the metadata quorum cannot be stored: {failure}")
+        except KafkaStorageError as failure:  # who noticed it has seen to it that this node stops
+            logger.error("Node %d can take no part in elections: %s", self.node_id, failure)
         finally:
             self._is_turning = False
         self._arm()
-        self._step()
 
     def _arm(self) -> None:
         """Has :meth:`_turn` called when the elections are due. A timer that comes too early is left alone."""
@@ -279,7 +288,7 @@ class RaftVoter(Observer):
 
     def _follow(self, leadership: Leadership) -> None:
         self.elections.heard_of(*leadership)
-        self._turn()
+        self._elect()  # the next fetch follows when the answer at hand is taken in
 
     def _target(self) -> int | None:
         if not self._fetches() or self._waits_for_disk():
@@ -444,6 +453,9 @@ class RaftVoter(Observer):
 
     def replica(self, key: ReplicaKey) -> Replica | None:
         return self._leader_log.replica(key)
+
+    def heard_from(self, key: ReplicaKey) -> None:
+        self.elections.heard_from(key.node_id)
 
     def resign_soon(self) -> None:
         self._scheduler.call_later(0, self.resign, lambda: None)

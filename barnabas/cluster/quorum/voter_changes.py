@@ -65,6 +65,9 @@ class Leading(Protocol):
     def replica(self, key: ReplicaKey) -> Replica | None:
         """Returns how far a copy of the log is; None if it has not been fetched."""
 
+    def heard_from(self, key: ReplicaKey) -> None:
+        """Counts a voter among those that follow this leader."""
+
     def append_control(self, records: Sequence[tuple[ControlRecordType, Message, int]]) -> int: ...
 
     def resign_soon(self) -> None:
@@ -264,13 +267,14 @@ class VoterChanges:
             if key.node_id not in self._controllers.configured_voters:
                 raise VoterNotFound
             self.in_memory[key.node_id] = updated
+            self._leader.heard_from(key)
             return
         voters = voters_of(kraft)
         known = voters.get(key.node_id)
         if known is None or known.voter_directory_id != key.directory_id:
             raise VoterNotFound
-        if known != updated:
-            self._leader.append_control([voters_record({**voters, key.node_id: updated})])
+        self._leader.append_control([voters_record({**voters, key.node_id: updated})])
+        self._leader.heard_from(key)
 
     def _append(self, pending: Pending, voters: Mapping[int, Voter]) -> None:
         pending.last_offset = self._leader.append_control([voters_record(voters)])

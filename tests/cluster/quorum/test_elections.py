@@ -263,6 +263,21 @@ def test_a_lone_voter_leads_at_once(clock):
     assert voter.poll() == []
 
 
+def test_a_leader_that_becomes_alone_goes_on(voter, around, clock):
+    elect(voter, clock)
+    around.size = 1
+    voter.voters_changed()
+    voter.heard_from(1)
+    clock.advance(1000)
+    assert voter.poll() == []
+    assert voter.is_leader
+    around.size = 3
+    voter.voters_changed()
+    clock.advance(1000)
+    voter.poll()
+    assert isinstance(voter.state, Resigned)
+
+
 # ---------------------------------------------------------------- walks
 
 

@@ -1,10 +1,15 @@
 """Voters of one quorum, each with a log on a disk: random walks under Raft's invariants, and the mistakes they find."""
 
+import errno
+
 import pytest
 
-from barnabas.cluster.quorum.elections import Leader
+from barnabas.cluster.quorum.ballots import vote_request
+from barnabas.cluster.quorum.client import ReplicaKey
+from barnabas.cluster.quorum.elections import AskVote, Leader, LogEnd
 from barnabas.cluster.quorum.raft_voter import RaftVoter
-from tests.cluster.quorum.voting import Walk
+from barnabas.errors import KafkaStorageError
+from tests.cluster.quorum.voting import CLUSTER_ID, Walk
 
 
 def settled(walk):
@@ -73,3 +78,22 @@ def test_walks_find_mistakes(mistake):
         except AssertionError:
             return
     raise AssertionError("no walk has found it")
+
+
+def test_a_voter_whose_vote_cannot_be_stored_stops():
+    walk = Walk(3)
+    broken = walk.members[1]
+    broken.files.fail_now(errno.ENOSPC)
+    answers = []
+    broken.answer(vote_of(walk.members[2]), answers.append)
+    (answer,) = answers
+    assert (answer.error_code, answer.topics) == (KafkaStorageError.code, [])
+    (reason,) = broken.fatal
+    assert "the state of the metadata quorum cannot be stored" in reason
+    assert "quorum-state" in reason
+
+
+def vote_of(member):
+    """Asks for a vote in a new epoch."""
+    asked = AskVote(ReplicaKey(1), 1, LogEnd(0, 0), pre_vote=False)
+    return vote_request(asked, ReplicaKey(member.id, bytes([member.id]) * 16), CLUSTER_ID)
