@@ -22,6 +22,7 @@ from barnabas.wire.types import ZERO_UUID
 
 UNKNOWN = -1
 TIMEOUT_MS = 60_000
+NO_CONTROLLER = "Is this a valid controller configuration file?"
 HEADERS = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
 
 Partition = DescribeQuorumResponse.TopicData.PartitionData
@@ -122,25 +123,24 @@ def voter_of(properties: Mapping[str, str]) -> tuple[int, bytes, list[tuple[str,
 
     :raises click.ClickException: it is no controller, or its directory is not formatted
     """
-    from barnabas.config import BrokerConfig
+    from barnabas.config import BrokerConfig, ConfigError
     from barnabas.log import meta_properties
     from barnabas.log.files import DiskFiles
 
-    if int(properties.get("node.id", UNKNOWN)) < 0:
-        raise click.ClickException(
-            "node.id not found in configuration file. Is this a valid controller configuration file?"
-        )
-    config = BrokerConfig.from_properties(properties)
+    if "node.id" not in properties:
+        raise click.ClickException(f"node.id not found in configuration file. {NO_CONTROLLER}")
+    try:
+        config = BrokerConfig.from_properties(properties)
+    except ConfigError as error:
+        raise click.ClickException(str(error)) from None
     if not config.is_controller:
-        raise click.ClickException(
-            "process.roles did not contain 'controller' in configuration file. Is this a valid controller "
-            "configuration file?"
-        )
-    directory = config["metadata.log.dir"] or config.log_dirs[0]
+        text = "process.roles did not contain 'controller' in configuration file."
+        raise click.ClickException(f"{text} {NO_CONTROLLER}")
+    directory = config.log_dirs[0]
     found = meta_properties.read(DiskFiles(), directory)
     if found is None:
         raise click.ClickException(f"Unable to read meta.properties from {directory}")
-    if found.directory_id is None:
+    if found.directory_id == ZERO_UUID:
         raise click.ClickException(f"No directory id found in {directory}")
     endpoints = [(each.name, each.host, each.port) for each in config.advertised_controller_listeners]
     return config.node_id, found.directory_id, endpoints

@@ -1,12 +1,13 @@
-"""An idempotent producer that never stops while brokers come and go, and remembers what was acknowledged.
+"""An idempotent producer that never stops while nodes come and go and remembers what was acknowledged, and patience.
 
 Knows nothing of the brokers.
 """
 
 import threading
 import time
+from collections.abc import Callable
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 PARTITIONS = 3
 WITHIN = 30.0
@@ -57,3 +58,16 @@ class Load:
         """Returns when everything that was sent has been answered."""
         self._stops.set()
         self._thread.join(90)
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Returns when the condition is true. Errors of clients while brokers come and go count as no."""
+    end = time.monotonic() + WITHIN
+    while True:
+        try:
+            if condition():
+                return
+        except (KafkaException, OSError):
+            pass
+        assert time.monotonic() < end, f"not within {WITHIN} s: {what}"
+        time.sleep(0.05)

@@ -6,16 +6,16 @@ in order, and all replicas hold the same batches.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, ElectionType, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, ElectionType, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
-from .load import PARTITIONS, WITHIN, Load
-from .mixed import APACHE, BARNABAS, Mixed
+from .load import PARTITIONS, WITHIN, Load, until
+from .mixed import APACHE, BARNABAS, Combined, Mixed
 
 pytestmark = pytest.mark.xdist_group("mixed_clusters")  # it has brokers of its own
 
@@ -28,23 +28,10 @@ CLUSTERS = {
 }
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Returns when the condition is true. Errors of clients while brokers come and go count as no."""
-    end = time.monotonic() + WITHIN
-    while True:
-        try:
-            if condition():
-                return
-        except KafkaException:
-            pass
-        assert time.monotonic() < end, f"not within {WITHIN} s: {what}"
-        time.sleep(0.05)
-
-
 class Story:
     """What happens to a cluster."""
 
-    def __init__(self, cluster: Mixed) -> None:
+    def __init__(self, cluster: Mixed | Combined) -> None:
         self.cluster = cluster
         self.admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
         self.ids = list(cluster.brokers)

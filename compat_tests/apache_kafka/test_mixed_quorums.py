@@ -6,13 +6,11 @@ the end all logs of the quorum hold the same batches, byte for byte, and neither
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -36,7 +34,7 @@ from compat_tests.running import environment
 from tests.raw import Client
 
 from .apache import CURRENT, free_port, run_java
-from .load import WITHIN, Load
+from .load import WITHIN, Load, until
 from .mixed import APACHE, BARNABAS, Node
 from .observing import content
 
@@ -59,19 +57,6 @@ QUORUMS = {
     "one of ours, dynamic": ([APACHE, BARNABAS, APACHE], True),
 }
 """The kinds of the controllers, and whether the metadata log names them (KIP-853)."""
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Returns when the condition is true. Errors of clients while controllers come and go count as no."""
-    end = time.monotonic() + WITHIN
-    while True:
-        try:
-            if condition():
-                return
-        except (KafkaException, OSError):
-            pass
-        assert time.monotonic() < end, f"not within {WITHIN} s: {what}"
-        time.sleep(0.05)
 
 
 class Quorum:

@@ -13,9 +13,9 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from .load import Load
+from .load import Load, until
 from .mixed import BARNABAS, Combined
-from .test_mixed_clusters import TOPIC, Story, contents, until
+from .test_mixed_clusters import TOPIC, Story, contents
 
 pytestmark = pytest.mark.xdist_group("random_kills")  # it has nodes of its own
 
@@ -50,7 +50,7 @@ def changed(story: Story, value: int) -> bool:
 def test_nothing_is_lost_when_any_node_is_killed(tmp_path: Path) -> None:
     random = Random(int(os.environ.get("BARNABAS_SEED", "1")))
     with Combined(tmp_path, [BARNABAS] * 3, FAST) as cluster:
-        story = Story(cluster)  # type: ignore[arg-type]
+        story = Story(cluster)
         story.create(TOPIC)
         load = Load(cluster.bootstrap, TOPIC)
         try:
@@ -92,7 +92,7 @@ def check(story: Story, load: Load) -> None:
 
 def test_a_minority_changes_nothing_and_loses_nothing(tmp_path: Path) -> None:
     with Combined(tmp_path, [BARNABAS] * 3, FAST) as cluster:
-        story = Story(cluster)  # type: ignore[arg-type]
+        story = Story(cluster)
         story.create(TOPIC)
         until(lambda: changed(story, 1), "the metadata is changed")
         first, second, third = cluster.brokers.values()

@@ -168,6 +168,17 @@ def test_it_stops_when_the_controller_has_moved_its_leaders(node):
     assert node.controller.sent == []
 
 
+def test_it_stops_when_no_controller_answers_for_a_session(node):
+    node.running()
+    stopped = []
+    node.lifecycle.shut_down(lambda: stopped.append(True))
+    node.controller.answer(error=NetworkException())  # a lost connection is no reason: it asks again
+    assert (node.state, stopped) == (State.PENDING_CONTROLLED_SHUTDOWN, [])
+    node.clock.advance(0.2)
+    node.controller.answer(error=RequestTimedOut())
+    assert (node.state, stopped) == (State.SHUTTING_DOWN, [True])
+
+
 def test_one_that_never_registered_stops_at_once(node):
     stopped = []
     node.lifecycle.shut_down(lambda: stopped.append(True))

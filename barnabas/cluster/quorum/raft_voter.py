@@ -106,6 +106,11 @@ class RaftVoter(Observer):
         except CorruptQuorumState as error:
             raise MetadataLogError(str(error)) from error
         before = stored or QuorumState()
+        if not self.voters() and self.metadata_log.log.log_end_offset:
+            logger.warning(
+                "Neither controller.quorum.voters nor the metadata log names the voters: this node has no vote. If it "
+                "was a quorum of its own, start it as before, raise kraft.version to 1, and start it again like this"
+            )
         self.metadata_log.log.flush()  # what other voters are told of, a crash must not take
         self._is_following = True
         self.elections.start(Elected(before.leader_epoch, before.leader_id, before.voted))
