@@ -1,5 +1,6 @@
 """The how-to page of a cluster on three machines, done on three addresses of this one."""
 
+import json
 import re
 import subprocess
 import sys
@@ -35,7 +36,7 @@ class Machines:
         self.processes: list[subprocess.Popen[bytes]] = []
         self.blocks = {found["name"]: found["body"] for found in PROPERTIES.finditer(self.page.read_text())}
         own = re.compile(r"node.id=\d|kafka-\d")
-        for node in (2, 3):
+        for node in (2, 3) if "kafka-1.properties" in self.blocks else ():
             of_first = self.blocks["kafka-1.properties"]
             text = own.sub(lambda found, node=node: f"{found[0][:-1]}{node}", of_first)
             self.blocks.setdefault(f"kafka-{node}.properties", text)
@@ -127,10 +128,23 @@ class Growing(Machines):
 
     page = GROWING
 
-    def start(self, node: int, *options: str, formatted: str) -> None:  # type: ignore[override]
+    def start_as(self, node: int, formatted: str, *options: str, cluster_id: str = CLUSTER_ID) -> None:
         properties = self.file(node, "server.properties", f"kafka-{node}.properties", "common.properties")
-        self.run("storage", "format", formatted, "--cluster-id", CLUSTER_ID, "--config", str(properties))
+        self.run("storage", "format", formatted, "--cluster-id", cluster_id, "--config", str(properties))
         self.serve(node, properties, *options)
+
+    def cluster_id(self, node: int) -> str:
+        return self.run("cluster", "cluster-id", "--bootstrap-server", self.address(node)).split()[-1]
+
+    def until_voters(self, *nodes: int) -> None:
+        """Returns when these nodes have a vote."""
+        end = time.monotonic() + 30
+        while True:
+            status = self.run("quorum", "--bootstrap-server", self.address(1), "describe", "--status")
+            (voters,) = re.findall(r"^CurrentVoters: *(.*)$", status, re.MULTILINE)
+            if [each["id"] for each in json.loads(voters)] == list(nodes):
+                return
+            assert time.monotonic() < end, status
 
 
 @pytest.fixture
@@ -143,7 +157,7 @@ def growing(tmp_path: Path) -> Iterator[Growing]:
 def test_from_one_node_to_three(growing: Growing, tmp_path: Path) -> None:
     text = GROWING.read_text()
     (serve,) = re.findall(r"^\$ barnabas serve server.properties (--override.*)$", text, re.MULTILINE)
-    growing.start(1, *serve.split(), formatted="--standalone")
+    growing.start_as(1, "--standalone", *serve.split())
     growing.wait_for(1)
     where = ["--bootstrap-server", growing.address(1)]
     growing.run("topics", *where, "--create", "--topic", "orders", "--partitions", "3", "--replication-factor", "1")
@@ -153,13 +167,9 @@ def test_from_one_node_to_three(growing: Growing, tmp_path: Path) -> None:
     assert consumer.poll(30) is not None
     consumer.close()
     for node in (2, 3):
-        growing.start(node, formatted="--no-initial-controllers")
+        growing.start_as(node, "--no-initial-controllers")
     growing.wait_for(2, 3)
-    end = time.monotonic() + 30
-    while "CurrentVoters" not in (status := growing.run("quorum", *where, "describe", "--status")) or (
-        len(re.findall(r'"id"', status.partition("CurrentVoters")[2].partition("CurrentObservers")[0])) != 3
-    ):
-        assert time.monotonic() < end, status
+    growing.until_voters(1, 2, 3)
     (tmp_path / "topics.json").write_text(re.findall(r"^```json\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[0])
     moves = tmp_path / "moves.json"
     for command in re.findall(r"^\$ barnabas (reassign .*)$", text, re.MULTILINE):
@@ -186,3 +196,25 @@ def test_from_one_node_to_three(growing: Growing, tmp_path: Path) -> None:
     load.goes_on()
     load.stop()
     assert load.failures == []
+
+
+def test_a_lone_node_becomes_one_that_can_grow(growing: Growing) -> None:
+    text = GROWING.read_text()
+    (upgrade,) = re.findall(r"^\$ barnabas (features .*)$", text, re.MULTILINE)
+    folder = growing.home / "kafka-1"
+    lone = folder / "lone.properties"
+    lone.write_text(f"node.id=1\nlisteners=PLAINTEXT://{growing.address(1)}\nlog.dirs={folder / 'data'}\n")
+    growing.serve(1, lone)
+    growing.wait_for(1)
+    where = ["--bootstrap-server", growing.address(1)]
+    growing.run("topics", *where, "--create", "--topic", "kept", "--partitions", "1")
+    growing.run(*upgrade.replace("kafka-1:9092", growing.address(1)).split())
+    growing.processes[0].terminate()
+    growing.processes[0].wait(30)
+    (folder / "output").unlink()
+    growing.serve(1, growing.file(1, "server.properties", "kafka-1.properties", "common.properties"))
+    growing.wait_for(1)
+    assert "kept" in growing.run("topics", *where, "--list")
+    growing.start_as(2, "--no-initial-controllers", cluster_id=growing.cluster_id(1))
+    growing.wait_for(2)
+    growing.until_voters(1, 2)
