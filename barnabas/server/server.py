@@ -25,12 +25,14 @@ from barnabas.peers.in_process import InProcessPeers
 from barnabas.peers.lazy import LazyPeers
 from barnabas.peers.peers import Peers
 from barnabas.server.buffers import BufferPool
+from barnabas.server.http_services import new_services
 from barnabas.server.idle import IdleSweeper
 from barnabas.server.listener import Census, Listener
 from barnabas.server.services import Service, Services, Step
 
 if TYPE_CHECKING:
     from barnabas.peers.network import NetworkPeers
+    from barnabas.server.http import HttpService
 
 logger = logging.getLogger(__name__)
 
@@ -68,12 +70,13 @@ class Server:
         self._on_fatal = on_fatal
         self._promise = promise(config["barnabas.compatible.with"])
         self._files = files or DiskFiles()
-        self._clock = clock or SystemClock()
+        self.clock = clock or SystemClock()
         self._scheduler = scheduler
         self._random = random or SystemRandom()  # nonces and ids that nobody guesses
         self._services = Services()
         self.listeners: list[Listener] = []  #: for clients; a process that is only a controller has none
         self.controller_listeners: list[Listener] = []
+        self.http_services: list[HttpService] = []  #: those whose config is set, once they have started
         self.node: Node
         self.background: BackgroundThread
 
@@ -89,7 +92,8 @@ class Server:
         :raises OSError: a directory cannot be used, or an address cannot be bound
         :raises LogDirectoryError: a log directory is in use, or is another node's
         :raises MetadataLogError: the metadata log cannot be read
-        :raises ConfigError: the listeners, or those of the other nodes, are not configured as their protocols need it
+        :raises ConfigError: the listeners, or those of the other nodes, are not configured as their protocols need it;
+            an HTTP service is not configured as it needs it
         """
         self.node = self._new_node()
         buffers, census = BufferPool(), Census()
@@ -102,6 +106,7 @@ class Server:
         if self.config.is_controller:
             own = self.config.controller_listeners
             self.controller_listeners = [new_listener(each, CONTROLLERS_PROMISE) for each in own]
+        self.http_services = list(new_services(self, self.config))
         await self._services.start(self._in_order())
 
     def disconnect(self) -> None:
@@ -133,6 +138,7 @@ class Server:
             Step("registration", start=self._register),
             Step("acceptors", start=partial(_accept, self.listeners), stop=partial(_stop_accepting, self.listeners)),
             IdleSweeper(every, self.config["connections.max.idle.ms"] / 1000),
+            *self.http_services,
             Step("controlled shutdown", stop=self._shut_down),
         ]
 
@@ -154,7 +160,7 @@ class Server:
         node = (Broker if self.config.is_broker else Node)(
             self.config,
             files=self._files,
-            clock=self._clock,
+            clock=self.clock,
             scheduler=self._scheduler or loop,
             random=self._random,
             background=self.background,

@@ -1,0 +1,157 @@
+"""ASGI applications beside the listeners: one way to serve them, by uvicorn in the broker's own event loop.
+
+Knows nothing of what an application answers. Nothing of uvicorn is imported, and no application is made, before
+somebody connects: until then a service is a listening socket.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from barnabas.config.validators import ConfigError
+from barnabas.server.listener import bind
+
+if TYPE_CHECKING:
+    import uvicorn
+
+logger = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""An ASGI application, as those of starlette are."""
+
+PACKAGES: Final = ("starlette", "uvicorn")
+"""What every service needs. Each extra that has one contains them."""
+
+BACKLOG: Final = 128
+
+LAST_ANSWERS_S: Final = 1
+"""How long a service that stops waits for requests in progress, before it cancels them."""
+
+
+class Address(NamedTuple):
+    """Where a service is, as its config says it."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, config: str, text: str) -> Self:
+        """Returns the address of ``host:port`` or ``http://host:port``; an empty host is every interface.
+
+        :param config: the config that has this text
+        :raises ConfigError: it is no such address
+        """
+        host, colon, port = text.strip().removeprefix("http://").rstrip("/").rpartition(":")
+        if not colon or not port.isdecimal() or int(port) > 65535:
+            raise ConfigError(config, text, "an address like 127.0.0.1:8080; the port 0 is any free one")
+        return cls(host.removeprefix("[").removesuffix("]"), int(port))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nobody but this machine reaches it."""
+        return self.host == "localhost" or self.host == "::1" or self.host.startswith("127.")
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def require(config: str, value: str, extra: str, *packages: str) -> None:
+    """Checks, without an import, that the packages of an extra are installed.
+
+    :raises ConfigError: one is missing
+    """
+    if any(find_spec(each) is None for each in (*PACKAGES, *packages)):
+        raise ConfigError(config, value, f"set where the extra is installed: pip install 'barnabas[{extra}]'")
+
+
+class HttpService:
+    """A service that serves one application at one address. It is bound when it has started.
+
+    :param new_application: makes the application at the first connection, in another thread: imports take long there
+    """
+
+    def __init__(self, name: str, address: Address, new_application: Callable[[], Application]) -> None:
+        self.name = name
+        self.address = address  #: with the port that it is bound to, once it has started
+        self._new_application = new_application
+        self._sockets: list[socket.socket] = []
+        self._server: uvicorn.Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    @property
+    def url(self) -> str:
+        """The URL for clients on this machine: ``http://127.0.0.1:40321``."""
+        wildcards = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+        return f"http://{self.address._replace(host=wildcards.get(self.address.host, self.address.host))}"
+
+    async def start(self) -> None:
+        """Binds the address. :raises OSError: it cannot be bound"""
+        self._sockets = bind(self.address.host, self.address.port, BACKLOG)
+        self.address = self.address._replace(port=self._sockets[0].getsockname()[1])
+        loop = asyncio.get_running_loop()
+        for each in self._sockets:
+            loop.add_reader(each, self._begin)
+        logger.info("The %s is at %s", self.name, self.url)
+
+    def _begin(self) -> None:
+        """Called at the first connection, which waits in the backlog meanwhile."""
+        loop = asyncio.get_running_loop()
+        for each in self._sockets:
+            loop.remove_reader(each)
+        self._serving = loop.create_task(self._serve())
+
+    async def _serve(self) -> None:
+        try:
+            server = await asyncio.get_running_loop().run_in_executor(None, self._new_server)
+            # What Server.serve() does, but for signal handlers, which are the process's, and a tick each 0.1 s.
+            await server.startup(self._sockets)
+        except Exception:
+            logger.exception("Cannot serve the %s", self.name)
+            self._close_sockets()
+        else:
+            self._server = server
+
+    def _new_server(self) -> "uvicorn.Server":
+        import uvicorn
+
+        config = uvicorn.Config(
+            self._new_application(),
+            loop="none",
+            ws="none",
+            lifespan="auto",
+            log_config=None,
+            log_level=logging.WARNING,
+            access_log=False,
+            date_header=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=LAST_ANSWERS_S,
+        )
+        config.load()
+        server = uvicorn.Server(config)
+        server.lifespan = config.lifespan_class(config)
+        return server
+
+    async def stop(self) -> None:
+        """Lets nobody in any more. Requests in progress are answered, or cancelled after a second."""
+        if self._serving is None:
+            loop = asyncio.get_running_loop()
+            for each in self._sockets:
+                loop.remove_reader(each)
+        else:
+            await self._serving
+        if self._server is not None:
+            server, self._server = self._server, None
+            await server.shutdown()
+        self._close_sockets()
+
+    def _close_sockets(self) -> None:
+        for each in self._sockets:
+            each.close()
+        self._sockets = []
