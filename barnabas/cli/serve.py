@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from barnabas import __version__
 from barnabas.cluster.features import METADATA_VERSION, first_levels, metadata_version_named
-from barnabas.config import BrokerConfig, ConfigError, Endpoint, sources
+from barnabas.config import BrokerConfig, ConfigError, sources
 from barnabas.server.run import run
 from barnabas.server.server import Server
 
@@ -49,6 +49,8 @@ class Options(NamedTuple):
     compatible_with: str | None = None
     feature: tuple[str, ...] = ()
     release_version: str | None = None
+    ready_file: str | None = None
+    parent_pid: str | None = None
     log_level: str = "INFO"
 
 
@@ -61,6 +63,8 @@ OPTIONS = (
     Option(("--compatible-with",), "compatible_with", "Offer clients the APIs of that Apache Kafka: 0.8 to 4.4."),
     Option(("--feature",), "feature", "A feature's level in a new cluster: transaction.version=1.", multiple=True),
     Option(("--release-version",), "release_version", "Start a new cluster with the levels of that Apache Kafka: 3.9."),
+    Option(("--ready-file",), "ready_file", "Write addresses and process id there, as JSON, once the broker answers."),
+    Option(("--parent-pid",), "parent_pid", "Stop when that process ends: the tests that have started the broker."),
     Option(("--log-level",), "log_level", "DEBUG, INFO (the default), WARNING or ERROR."),
 )
 
@@ -104,8 +108,8 @@ def serve(options: Options) -> int:
             from tempfile import TemporaryDirectory
 
             with TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True) as directory:
-                return _run({**properties, "log.dirs": directory}, features, dev=True)
-        return _run(properties, features, dev=options.dev)
+                return _run({**properties, "log.dirs": directory}, features, options)
+        return _run(properties, features, options)
     except (ConfigError, OSError) as error:
         return _fail(str(error))
 
@@ -152,9 +156,21 @@ def feature_levels(options: Options) -> dict[str, int]:
     return found
 
 
-def _run(properties: dict[str, str], features: dict[str, int], *, dev: bool) -> int:
-    config = BrokerConfig.from_properties(properties, dev=dev)
-    return run(config, announce, features)
+def _run(properties: dict[str, str], features: dict[str, int], options: Options) -> int:
+    config = BrokerConfig.from_properties(properties, dev=options.dev)
+    parent, ready_file, ready = options.parent_pid, options.ready_file, announce
+    if parent is not None and not parent.isdecimal():
+        raise ConfigError("--parent-pid", parent, "the id of a process")
+    if ready_file is not None:
+        from barnabas.cli import ready_files
+
+        ready_files.remove(ready_file)
+
+        def ready(server: Server) -> None:
+            announce(server)
+            ready_files.write(ready_file, server, client_address(server) if config.is_broker else None)
+
+    return run(config, ready, features, parent_pid=None if parent is None else int(parent))
 
 
 def announce(server: Server) -> None:
@@ -164,15 +180,17 @@ def announce(server: Server) -> None:
     where = ", ".join(map(str, bound.values()))
     lines = [f"Barnabas {__version__}, node {config.node_id}, listens on {where}; data in {', '.join(config.log_dirs)}"]
     if config.is_broker:
-        client = next(iter(config.advertised_listeners))
-        client = client._replace(port=client.port or bound[client.name].port, host=client.host or "127.0.0.1")
-        lines += ["", SNIPPET.format(address=_address(client))]
+        lines += ["", SNIPPET.format(address=client_address(server))]
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
 
 
-def _address(endpoint: Endpoint) -> str:
-    return str(endpoint).partition("://")[2]
+def client_address(server: Server) -> str:
+    """Returns host and port of the first listener for clients, as it is advertised."""
+    bound = {each.endpoint.name: each.endpoint for each in server.listeners}
+    client = next(iter(server.config.advertised_listeners))
+    client = client._replace(port=client.port or bound[client.name].port, host=client.host or "127.0.0.1")
+    return str(client).partition("://")[2]
 
 
 def _fail(message: str) -> int:

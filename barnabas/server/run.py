@@ -28,19 +28,28 @@ def run(
     config: BrokerConfig,
     ready: Callable[[Server], object] = lambda server: None,
     features: Mapping[str, int] | None = None,
+    *,
+    new_server: Callable[..., Server] = Server,
+    parent_pid: int | None = None,
 ) -> int:
     """Serves until SIGTERM or SIGINT. Returns the exit code: 0 after a clean stop, 1 if it cannot start or go on.
 
     :param ready: called with the server once it answers
     :param features: the levels of features at which a new cluster starts, where they differ from the default
+    :param new_server: called in the event loop with what :class:`Server` takes
+    :param parent_pid: a process with whose end this one stops, too
     """
     raise_file_limit()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(serve(config, ready, features))
+        return runner.run(serve(config, ready, features, new_server, parent_pid))
 
 
 async def serve(
-    config: BrokerConfig, ready: Callable[[Server], object], features: Mapping[str, int] | None = None
+    config: BrokerConfig,
+    ready: Callable[[Server], object],
+    features: Mapping[str, int] | None = None,
+    new_server: Callable[..., Server] = Server,
+    parent_pid: int | None = None,
 ) -> int:
     """Runs a server until a signal comes, or until it cannot go on. Returns the exit code, as :func:`run` does."""
     stopping = asyncio.Event()
@@ -55,8 +64,12 @@ async def serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    server = Server(config, on_fatal=give_up, features=features)
+    server = new_server(config, on_fatal=give_up, features=features)
     try:
+        if parent_pid is not None:
+            from barnabas.server.parent import when_it_ends
+
+            when_it_ends(parent_pid, loop, stopping.set)
         await server.start()
     except (ConfigError, KafkaError, OSError, LogDirectoryError, MetadataLogError) as error:
         logger.error("Cannot start: %s", error)

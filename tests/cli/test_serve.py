@@ -1,11 +1,13 @@
 """``barnabas serve``: its options, and the process that it becomes."""
 
 import ast
+import json
 import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,7 @@ def test_an_override_that_cannot_be_read():
             ["--release-version", "3.9", "--feature", "eligible.leader.replicas.version=1"],
             r"eligible\.leader\.replicas\.version could not be set to 1 because it depends on metadata\.version level",
         ),
+        (["--dev", "--parent-pid", "me"], r"--parent-pid is 'me', but must be the id of a process"),
         (["--log-level", "loud"], r"--log-level is 'loud', but must be one of DEBUG"),
     ],
 )
@@ -224,3 +227,27 @@ def test_all_sources_at_once(tmp_path):
     assert "no.such.name is not a config of Apache Kafka 4.3" in err
     assert "KAFKA_NO_SUCH stands for no.such, which is not a config" in err
     assert "HEAP" not in err
+
+
+def test_the_ready_file_says_where_the_broker_is(tmp_path):
+    file = tmp_path / "ready.json"
+    file.write_text("of another one")
+    with Serving("--dev", "--ready-file", str(file)) as serving:
+        deadline = time.monotonic() + WAIT_S
+        while not (file.exists() and file.read_text().startswith("{")):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        ready = json.loads(file.read_text())
+        assert ready["bootstrap_servers"] in serving.announced
+        assert ready["pid"] == serving.process.pid
+        assert ready["listeners"] == {"PLAINTEXT": f"PLAINTEXT://{ready['bootstrap_servers']}"}
+        KafkaAdminClient(bootstrap_servers=ready["bootstrap_servers"]).close()
+
+
+def test_a_broker_ends_with_its_parent():
+    parent = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with Serving("--dev", "--parent-pid", str(parent.pid)) as serving:
+        parent.communicate(b"\n", WAIT_S)
+        assert serving.process.wait(WAIT_S) == 0
+    late = [sys.executable, "-m", "barnabas", "serve", "--dev", "--port", "0", "--parent-pid", str(parent.pid)]
+    assert subprocess.run(late, capture_output=True, timeout=WAIT_S).returncode == 1

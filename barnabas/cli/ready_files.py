@@ -1,0 +1,37 @@
+"""The file by which whoever has started a broker learns where it is: ``barnabas serve --ready-file``.
+
+Knows nothing of who reads it. It appears, whole, once the broker answers.
+"""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+from barnabas import __version__
+from barnabas.server.server import Server
+
+
+def remove(path: str) -> None:
+    """Removes the file of a broker that ran before."""
+    with contextlib.suppress(FileNotFoundError):
+        Path(path).unlink()
+
+
+def write(path: str, server: Server, bootstrap_servers: str | None) -> None:
+    """Writes the file. :raises OSError: it cannot be written"""
+    listeners = (*server.listeners, *server.controller_listeners)
+    http = {service.name: service.url for service in server.http_services}
+    found = {
+        "bootstrap_servers": bootstrap_servers,
+        "admin": http.get("admin"),
+        "pid": os.getpid(),
+        "listeners": {each.endpoint.name: str(each.endpoint) for each in listeners},
+        "http": http,
+        "node_id": server.config.node_id,
+        "cluster_id": server.node.cluster_id,
+        "version": __version__,
+    }
+    temporary = Path(f"{path}.{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+    temporary.replace(path)

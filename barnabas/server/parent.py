@@ -1,0 +1,50 @@
+"""Notices the end of another process: of the one for which this one was started.
+
+Knows nothing of what is done then.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from typing import Final
+
+LOOK_S: Final = 0.5
+"""The delay between two looks where the system does not tell."""
+
+
+def when_it_ends(pid: int, loop: asyncio.AbstractEventLoop, ended: Callable[[], object]) -> None:
+    """Calls ``ended`` once the process has ended; a zombie has.
+
+    :raises ProcessLookupError: there is no such process
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except (AttributeError, OSError):  # not Linux, or a sandbox
+        _ask(pid)
+        loop.call_later(LOOK_S, _look, pid, loop, ended)
+        return
+
+    def has_ended() -> None:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+        ended()
+
+    loop.add_reader(descriptor, has_ended)
+
+
+def _look(pid: int, loop: asyncio.AbstractEventLoop, ended: Callable[[], object]) -> None:
+    try:
+        _ask(pid)
+    except ProcessLookupError:
+        ended()
+    else:
+        loop.call_later(LOOK_S, _look, pid, loop, ended)
+
+
+def _ask(pid: int) -> None:
+    """Does nothing if the process is there. :raises ProcessLookupError: it is not"""
+    with contextlib.suppress(PermissionError):  # it is another user's
+        os.kill(pid, 0)
