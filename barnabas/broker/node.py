@@ -128,6 +128,7 @@ class Node:
             new_cleaner_worker=new_cleaner_worker,
             random_bytes=random.randbytes,
             on_directory_failure=self._directory_failed,
+            metadata_log_dir=config.metadata_log_dir,
         )
         self.metadata: NodeMetadata
         self.authorizer: Authorizer | None = None  #: None if every client may do everything
@@ -239,13 +240,15 @@ class Node:
         log_config = topic_config(
             config["metadata.log.segment.bytes"], config["metadata.log.segment.ms"], is_voters=config.is_controller
         )
+        wanted = self.log_manager.metadata_directory
         log = self.log_manager.open(CLUSTER_METADATA, 0, log_config)
         if log is None:
-            for directory in self.log_manager.directories:
+            for directory in self.log_manager.registry.directories:
                 if directory.offline is not None:
                     raise MetadataLogError(f"the metadata log may be in {directory.path}: {directory.offline}")
-            first = self.log_manager.online_directories[0].directory_id
-            log = self.log_manager.create(CLUSTER_METADATA, 0, TOPIC_ID, log_config, directory_id=first)
+            log = self.log_manager.create(CLUSTER_METADATA, 0, TOPIC_ID, log_config)
+        elif log.log_directory is not wanted and config["metadata.log.dir"] is not None:
+            raise MetadataLogError(f"the metadata log is {log.directory}, but metadata.log.dir is {wanted.path}")
         metadata_log = MetadataLog(
             log,
             log.directory,

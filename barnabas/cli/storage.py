@@ -109,11 +109,6 @@ def _read(config: str) -> tuple[dict[str, str], BrokerConfig]:
     return properties, BrokerConfig.from_properties(properties)
 
 
-def _directories(settings: BrokerConfig) -> list[str]:
-    """Returns the log directories and the metadata's, each once."""
-    return list(dict.fromkeys([*settings.log_dirs, *filter(None, [settings["metadata.log.dir"]])]))
-
-
 def _check_voters(
     properties: dict[str, str], settings: BrokerConfig, standalone: bool, nobody: bool, controllers: str | None
 ) -> None:
@@ -136,8 +131,8 @@ def _node(settings: BrokerConfig, cluster_id: str, voters: Sequence[Voter]) -> N
     return Node(
         cluster_id=cluster_id,
         node_id=settings.node_id,
-        directories=_directories(settings),
-        metadata_directory=settings["metadata.log.dir"] or settings.log_dirs[0],
+        directories=settings.directories,
+        metadata_directory=settings.metadata_log_dir,
         voters=voters,
         has_static_voters=bool(settings["controller.quorum.voters"]),
     )
@@ -170,7 +165,7 @@ def info(config: str) -> None:
     files = DiskFiles()
     directories, problems = [], []
     identity: dict[str, Any] = {}
-    for directory in _directories(settings):
+    for directory in settings.directories:
         if not Path(directory).is_dir():
             problems.append(f"{directory} does not exist")
             continue

@@ -171,6 +171,16 @@ class BrokerConfig:
         return list(self["log.dirs"] or self["log.dir"])
 
     @property
+    def metadata_log_dir(self) -> str:
+        """The directory of the metadata log: ``metadata.log.dir``, or else the first data directory."""
+        return str(self["metadata.log.dir"] or self.log_dirs[0])
+
+    @property
+    def directories(self) -> list[str]:
+        """The data directories, and the one of the metadata log if it is none of them."""
+        return list(dict.fromkeys([*self.log_dirs, self.metadata_log_dir]))
+
+    @property
     def listeners(self) -> tuple[Endpoint, ...]:
         """Where to listen for clients. A controller's listeners are apart (:attr:`controller_listeners`)."""
         return tuple(endpoint for endpoint in self._endpoints("listeners") if not self._is_controllers(endpoint))

@@ -31,7 +31,6 @@ def check_roles(settings: Settings, listeners: list[str]) -> None:
         _check_controller(names, voters, node_id, listeners, is_broker=BROKER in roles)
         if len(voters) > 1 or settings["controller.quorum.bootstrap.servers"]:
             _check_reachable(names, listeners)
-            _check_metadata_directory(settings)
     else:
         _check_broker(names, voters, node_id, listeners)
     if BROKER in roles and not set(listeners) - set(names):
@@ -86,14 +85,6 @@ def _check_reachable(names: list[str], listeners: list[str]) -> None:
             "controller.listener.names must contain at least one value appearing in the 'listeners' configuration when "
             "running the KRaft controller role",
         )
-
-
-def _check_metadata_directory(settings: Settings) -> None:
-    """Checks that the metadata log lies where this node looks: others know the voter by the id of that directory."""
-    first, wanted = (settings["log.dirs"] or settings["log.dir"])[0], settings["metadata.log.dir"]
-    if wanted not in (None, first):
-        text = f"this version of Barnabas keeps the metadata log in the first of log.dirs, {first}"
-        raise InvalidValue("metadata.log.dir", f"metadata.log.dir={wanted}: {text}")
 
 
 def _java_set(ids: list[str]) -> str:

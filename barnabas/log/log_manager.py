@@ -86,10 +86,16 @@ class LogManager:
         new_cleaner_worker: Callable[[], CleanerWorker] | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
         on_directory_failure: Callable[[LogDirectory], object] | None = None,
+        metadata_log_dir: str | None = None,
     ) -> None:
         self.files = files
+        #: Those of ``log.dirs``. The metadata log may be in one of its own, which gets no other logs.
         self.directories = [LogDirectory(files, path.rstrip("/") or "/", random_bytes) for path in log_dirs]
-        self.registry = LogRegistry(self.directories)
+        wanted = (metadata_log_dir or log_dirs[0]).rstrip("/") or "/"
+        found = next((each for each in self.directories if each.path == wanted), None)
+        self.metadata_directory = found or LogDirectory(files, wanted, random_bytes)
+        extra = [] if found is not None else [self.metadata_directory]
+        self.registry = LogRegistry([*self.directories, *extra])
         self.logs = self.registry.logs  #: the current logs, by partition
         self.clock = clock
         self._random_bytes = random_bytes
@@ -150,7 +156,7 @@ class LogManager:
 
     def _acquire(self) -> dict[LogDirectory, MetaProperties | None]:
         found = {}
-        for directory in self.directories:
+        for directory in self.registry.directories:
             try:
                 directory.acquire()
                 found[directory] = directory.load_properties()
@@ -193,8 +199,8 @@ class LogManager:
 
     @property
     def online_directories(self) -> list[LogDirectory]:
-        """The log directories that are not offline."""
-        return self.registry.online_directories
+        """The directories of ``log.dirs`` that are not offline."""
+        return [directory for directory in self.directories if directory.offline is None]
 
     def open(self, topic: str, partition: int, config: TopicConfig) -> PartitionLog | None:
         """Opens one log before the others: the metadata log. Returns None when no directory has it.
@@ -203,7 +209,7 @@ class LogManager:
 
         :raises OSError: when a file cannot be read or written
         """
-        for directory in self.online_directories:
+        for directory in self.registry.online_directories:
             if self.files.exists(f"{directory.path}/{topic}-{partition}"):
                 return self._open(directory, f"{topic}-{partition}", (topic, partition), config, 0, 0)
         return None
@@ -228,11 +234,11 @@ class LogManager:
             except OSError as error:
                 failures.append((directory, error))
 
-        at_once = sum(self._recovery_threads(directory) > 1 for directory in self.online_directories)
-        _in_threads(open_directory, self.online_directories, at_once)
+        online = self.registry.online_directories
+        _in_threads(open_directory, online, sum(self._recovery_threads(directory) > 1 for directory in online))
         for directory, error in failures:
             self.directory_failed(directory, error)
-        for directory in self.directories:
+        for directory in self.registry.directories:
             for log in [log for log in self.registry.all_logs_in(directory) if is_stray(log)]:
                 self._rename_stray(log)
         self.moves.resume(assigned_directory)
@@ -383,6 +389,8 @@ class LogManager:
 
     def _choose_directory(self, key: TopicPartition, directory_id: bytes | None) -> LogDirectory:
         """Returns the preferred directory, else the assigned one, else that with the fewest logs (``nextLogDirs``)."""
+        if key[0] == METADATA_TOPIC:
+            return self.metadata_directory
         online = self.online_directories
         if not online:
             raise KafkaStorageError("All log directories are offline.")
@@ -468,7 +476,7 @@ class LogManager:
         self.cleaner.stop()
         self.housekeeping.stop()
         self._reader.close()
-        for directory in self.online_directories:
+        for directory in self.registry.online_directories:
             try:
                 self._close_logs(directory)
             except OSError as error:
@@ -477,7 +485,7 @@ class LogManager:
                 continue  # a log failed and took the directory offline, which was logged
         if self._has_opened:
             self.housekeeping.checkpoint_all()
-        for directory in self.online_directories:
+        for directory in self.registry.online_directories:
             try:
                 if self._has_opened or directory.was_clean:
                     epoch = broker_epoch if self._has_opened else directory.clean_broker_epoch
@@ -502,7 +510,7 @@ class LogManager:
             log.release()
 
     def _release(self) -> None:
-        for directory in self.directories:
+        for directory in self.registry.directories:
             directory.release()
 
 

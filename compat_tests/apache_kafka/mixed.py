@@ -22,6 +22,13 @@ SMALL_HEAP = ("-Xms96m", "-Xmx256m")
 
 COPIES = 3
 
+#: What Apache Kafka calls an error without anybody's fault, in the line itself or in that of the exception below it.
+NOBODYS_FAULT = (
+    "NotControllerException",  # a heartbeat comes after the controller's election and before its activation
+    "controller event queue overloaded",  # a heartbeat comes late because this machine is busy
+    "OutOfOrderSequenceException",  # librdkafka sends to the new leader before the old one's connection has failed
+)
+
 COMMON = {
     "controller.listener.names": "CONTROLLER",
     "default.replication.factor": str(COPIES),
@@ -115,7 +122,11 @@ class Node:
 
     def errors(self) -> list[str]:
         """The lines of its log that are errors."""
-        return [line for line in self.said().splitlines() if " ERROR " in line or line.startswith("Traceback")]
+        lines = self.said().splitlines()
+        errors = [index for index, line in enumerate(lines) if " ERROR " in line or line.startswith("Traceback")]
+        if self.kind == APACHE:
+            errors = [at for at in errors if not any(each in "".join(lines[at : at + 2]) for each in NOBODYS_FAULT)]
+        return [lines[index] for index in errors]
 
 
 def python() -> list[str]:

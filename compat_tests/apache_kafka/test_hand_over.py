@@ -260,7 +260,7 @@ def await_more(load: Load, count: int) -> None:
 
 
 MADE: dict[str, dict[str, Any]] = {
-    "by 4.3.1, for one controller of several, two directories, killed": {"standalone": True},
+    "by 4.3.1, for one controller of several, two directories and one for the metadata, killed": {"standalone": True},
     "by 3.9.1, for this controller, stopped": {"version": PREVIOUS},
 }
 """With voters that are in the metadata log (KIP-853), and with those that the properties name."""
@@ -274,7 +274,9 @@ def test_a_directory_that_apache_kafka_made(kafka_jars: Path, tmp_path: Path, ma
         jars(options.get("version", CURRENT))
     except KafkaUnavailable as missing:
         pytest.skip(str(missing))
-    where = {"log.dirs": f"{tmp_path}/data,{tmp_path}/more" if "two" in made else f"{tmp_path}/data"}
+    where = {"log.dirs": f"{tmp_path}/data"}
+    if "two directories" in made:
+        where = {"log.dirs": f"{tmp_path}/data,{tmp_path}/more", "metadata.log.dir": f"{tmp_path}/metadata"}
     theirs, ours = apache_on(tmp_path, where, **options), barnabas_on(tmp_path, where)
     with running(theirs, kill="killed" in made) as bootstrap:
         fill(bootstrap)

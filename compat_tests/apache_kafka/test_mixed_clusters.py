@@ -7,6 +7,7 @@ in order, and all replicas hold the same batches.
 
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, ElectionType, Producer, 
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
+from barnabas.records.batch import batches
+
 from .load import PARTITIONS, WITHIN, Load, until
-from .mixed import APACHE, BARNABAS, Combined, Mixed
+from .mixed import APACHE, BARNABAS, Combined, Mixed, Node
 
 pytestmark = pytest.mark.xdist_group("mixed_clusters")  # it has brokers of its own
 
@@ -157,11 +160,7 @@ def test_nothing_acknowledged_is_lost(cluster: Mixed) -> None:
         story.commit(99)
     finally:
         load.stop()
-    assert load.failures == []
-    for partition, values in story.read(TOPIC).items():
-        numbers = list(map(int, values))
-        assert numbers == sorted(set(numbers)), f"partition {partition} has records twice or out of order"
-        assert set(load.acknowledged[partition]) <= set(numbers), f"partition {partition} has lost records"
+    check(story, load)
     for partition, values in story.read(TRANSACTED, committed=True).items():
         assert values == [b"kept %d" % number for number in (0, 1, 2, 99)], partition
     for node in cluster.brokers.values():
@@ -171,6 +170,31 @@ def test_nothing_acknowledged_is_lost(cluster: Mixed) -> None:
             logs = {node.home.name: contents(node.data / f"{topic}-{partition}") for node in cluster.brokers.values()}
             assert len(set(logs.values())) == 1, {name: len(log) for name, log in logs.items()}
     assert [error for node in (*cluster.brokers.values(), cluster.controller) for error in node.errors()] == []
+
+
+def check(story: Story, load: Load) -> None:
+    """Checks that what was acknowledged is there, once and in order."""
+    assert load.failures == []
+    for partition, values in story.read(TOPIC).items():
+        numbers = list(map(int, values))
+        places = [at for at, (one, other) in enumerate(pairwise(numbers), 1) if other <= one]
+        around = {at + step for at in places[:3] for step in range(-9, 10)}
+        assert places == [], "\n".join([
+            f"partition {partition} has records twice or out of order at {places}: {sorted(around & {*numbers})}",
+            *(line for node in story.cluster.brokers.values() for line in said_of(node, partition, around)),
+        ])  # fmt: skip
+        assert set(load.acknowledged[partition]) <= set(numbers), f"partition {partition} has lost records"
+
+
+def said_of(node: Node, partition: int, offsets: set[int]) -> list[str]:
+    """Returns what a node's log has at these offsets: who wrote it, and who led."""
+    return [
+        f"{node.home.name}: offsets {each.base_offset} to {each.last_offset}, leader epoch "
+        f"{each.partition_leader_epoch}, producer {each.producer_id} in epoch {each.producer_epoch}, "
+        f"sequence {each.base_sequence}"
+        for each in batches(contents(node.data / f"{TOPIC}-{partition}"))
+        if offsets & {*range(each.base_offset, each.last_offset + 1)}
+    ]
 
 
 def contents(directory: Path) -> bytes:

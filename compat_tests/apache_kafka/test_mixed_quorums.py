@@ -226,17 +226,7 @@ def test_each_controller_leads_and_is_killed(quorum: Quorum) -> None:
     assert load.failures == []
     assert_same_logs(quorum)
     for node in quorum.nodes:
-        assert complaints(node) == []
-
-
-def complaints(node: Node) -> list[str]:
-    """The errors of a node's log.
-
-    Apache Kafka's controller calls it one that a broker's heartbeat comes after its election and before its activation.
-    """
-    lines = node.said().splitlines()
-    errors = [index for index, line in enumerate(lines) if " ERROR " in line or line.startswith("Traceback")]
-    return [lines[index] for index in errors if "NotControllerException" not in "".join(lines[index + 1 : index + 2])]
+        assert node.errors() == []
 
 
 def assert_same_logs(quorum: Quorum) -> None:
@@ -317,7 +307,7 @@ def test_controllers_are_added_and_removed(growing: Growing) -> None:
     until(changes.are_there, "all changes are there")
     assert_same_logs(growing)
     for node in growing.nodes:
-        assert complaints(node) == []
+        assert node.errors() == []
 
 
 @pytest.mark.parametrize(
@@ -333,7 +323,7 @@ def test_controllers_join_by_themselves(kinds: list[str], kafka_jars: Path, tmp_
         growing.controllers[growing.leader()].kill()
         Changes(growing.bootstrap).make(1)
         for node in growing.nodes:
-            assert complaints(node) == []
+            assert node.errors() == []
     finally:
         growing.end()
 
@@ -363,6 +353,6 @@ def test_static_voters_become_those_of_the_log(first: str, kafka_jars: Path, tmp
         changes.make(2)
         assert_same_logs(quorum)
         for node in quorum.nodes:
-            assert complaints(node) == []
+            assert node.errors() == []
     finally:
         quorum.end()

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from .load import Load, until
 from .mixed import BARNABAS, Combined
-from .test_mixed_clusters import TOPIC, Story, contents
+from .test_mixed_clusters import TOPIC, Story, check, contents
 
 pytestmark = pytest.mark.xdist_group("random_kills")  # it has nodes of its own
 
@@ -80,14 +80,6 @@ def test_nothing_is_lost_when_any_node_is_killed(tmp_path: Path) -> None:
 def min_in_sync(story: Story) -> int:
     found = story.admin.list_topics(TOPIC, timeout=5).topics[TOPIC]
     return min(len(each.isrs) for each in found.partitions.values())
-
-
-def check(story: Story, load: Load) -> None:
-    assert load.failures == []
-    for partition, values in story.read(TOPIC).items():
-        numbers = list(map(int, values))
-        assert numbers == sorted(set(numbers)), f"partition {partition} has records twice or out of order"
-        assert set(load.acknowledged[partition]) <= set(numbers), f"partition {partition} has lost records"
 
 
 def test_a_minority_changes_nothing_and_loses_nothing(tmp_path: Path) -> None:

@@ -66,17 +66,6 @@ def test_node_id_and_broker_id_are_one(properties, node_id):
             "inter.broker.listener.name",
         ),
         ({"controller.quorum.voters": "1@a:9093,2@b:9093"}, "controller.listener.names"),
-        (
-            {
-                "controller.quorum.voters": "1@a:9093,2@b:9093",
-                "controller.listener.names": "CONTROLLER",
-                "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
-                "advertised.listeners": "PLAINTEXT://a:9092,CONTROLLER://a:9093",
-                "log.dirs": "/a,/b",
-                "metadata.log.dir": "/b",
-            },
-            "metadata.log.dir",
-        ),
     ],
 )
 def test_what_stops_the_start(properties, culprit):

@@ -137,8 +137,8 @@ def _format(node: NodeFiles, cluster_id: str) -> None:
         Node(
             cluster_id=cluster_id,
             node_id=node.node_id,
-            directories=settings.log_dirs,
-            metadata_directory=settings["metadata.log.dir"] or settings.log_dirs[0],
+            directories=settings.directories,
+            metadata_directory=settings.metadata_log_dir,
             has_static_voters=True,
         ),
         {},

@@ -103,6 +103,7 @@ CONFIGS = (
         None,
         HIGH,
         "The directory of the metadata log. Default: the first of log.dirs.",
+        in_effect=True,
     ),
     ConfigDef(
         "metadata.log.segment.bytes",
