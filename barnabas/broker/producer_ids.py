@@ -50,6 +50,10 @@ class ProducerIds:
             self._current, self._left = iter(range(first, first + count)), count
             self._prefetch_below = round(count * (1 - PREFETCH_AT))
 
+    def forget(self) -> None:
+        """Gives none of the ids that are left in its blocks: the next one comes from a new block."""
+        self._current, self._left, self._next = iter(range(0)), 0, None
+
     def when_available(self, callback: Callable[[KafkaError | None], object]) -> None:
         """Calls back when :meth:`next` has an id, or with the error of the allocation."""
         if self._left or self._next is not None:

@@ -11,14 +11,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from barnabas.columnar.encoding import binary
+from barnabas.records import partitioner
+from barnabas.records.partitioner import murmur2_of
 
 Integers = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint32]
 
-SEED: Final = np.uint32(0x9747B28C)
-FACTOR: Final = np.uint32(0x5BD1E995)
+SEED: Final = np.uint32(partitioner.SEED)
+FACTOR: Final = np.uint32(partitioner.FACTOR)
 FEW: Final = 16  # keys; hashing so few one by one is as fast as in columns
-_ALL_BITS: Final = 0xFFFFFFFF
 
 
 class NoSuchPartition(Exception):
@@ -133,21 +134,6 @@ def _finished(hashes: Hashes, words: Hashes, tails: Integers, rest: Integers) ->
     hashes *= FACTOR
     hashes ^= hashes >> np.uint32(15)
     return hashes
-
-
-def murmur2_of(key: bytes) -> int:
-    """Returns the hash of one key."""
-    factor, whole = int(FACTOR), len(key) & ~3
-    hashed = int(SEED) ^ len(key)
-    for at in range(0, whole, 4):
-        word = int.from_bytes(key[at : at + 4], "little") * factor & _ALL_BITS
-        word ^= word >> 24
-        hashed = hashed * factor & _ALL_BITS ^ word * factor & _ALL_BITS
-    if whole < len(key):
-        hashed = (hashed ^ int.from_bytes(key[whole:], "little")) * factor & _ALL_BITS
-    hashed ^= hashed >> 13
-    hashed = hashed * factor & _ALL_BITS
-    return hashed ^ hashed >> 15
 
 
 def _range(count: int) -> str:

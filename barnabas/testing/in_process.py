@@ -5,15 +5,11 @@ Knows nothing of pytest. Several brokers can run at the same time; each has its 
 
 import asyncio
 import contextlib
-import functools
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from concurrent.futures import Future
-from functools import partial
-from random import Random
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.clock import SystemClock
 from barnabas.cluster.controller import bootstrap
@@ -22,45 +18,31 @@ from barnabas.cluster.controller.commands import (
     ConfigChange,
     ConfigResource,
     CreateAcls,
-    CreateTopics,
     IncrementalAlterConfigs,
-    NewTopic,
 )
 from barnabas.cluster.features import first_levels
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import GROUP_RESOURCE
-from barnabas.errors import KafkaError
 from barnabas.log.files import DiskFiles, Files, MemoryFiles
-from barnabas.log.partition_log import PartitionLog
-from barnabas.records.batch import RecordBatch, batches
-from barnabas.records.record import records_of
 from barnabas.security.acls import Acl
 from barnabas.server.run import loop_factory
 from barnabas.server.server import Server
-from barnabas.testing.resetting import AtStart, reset
+from barnabas.testing.controls import Controls, Record
 from barnabas.testing.security import Security
 from barnabas.testing.turning import BrokerClock, TurnedClock
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from barnabas.faults.seen import SeenRequest
     from barnabas.testing.faulting import Expected, Faults, OpenConnection
+    from barnabas.testing.json_records import NewRecord
+    from barnabas.testing.saving import State
 
 T = TypeVar("T")
 
 LONGEST_WAIT_S = 30.0
 """The timeout of calls to the broker's thread."""
-
-
-class Record(NamedTuple):
-    """A record as a consumer returns it."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int  #: milliseconds since 1970
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
 
 
 class Broker:
@@ -105,10 +87,9 @@ class Broker:
         self._features = dict(features or {})
         self.on_fatal: Callable[[str], object] = lambda reason: None  #: called with the reason when it cannot continue
         self._cleanup = contextlib.ExitStack()
-        self._features_at_start: Mapping[str, int] = {}
-        self._faults: Faults | None = None
         self._turned: TurnedClock
         self._server: Server
+        self._controls: Controls
         self._loop: asyncio.AbstractEventLoop
         self._thread: threading.Thread | None = None
 
@@ -156,9 +137,10 @@ class Broker:
         self._thread.start()
         try:
             self._await(self._server.start())
-            self._features_at_start = self._call(lambda: self._server.broker.image.features)
+            self._controls = Controls.of(self._server)
             if self.security.acls:
                 self._submit(CreateAcls(self.security.acls))
+            self._call(self._controls.begin)
         except BaseException:
             self._end()
             raise
@@ -180,7 +162,6 @@ class Broker:
 
     def _end(self) -> None:
         thread, self._thread = self._thread, None
-        self._faults = None
         assert thread is not None
         self._loop.call_soon_threadsafe(self._loop.stop)
         thread.join()
@@ -192,15 +173,11 @@ class Broker:
     @property
     def faults(self) -> "Faults":
         """The rules by which requests go wrong (docs/how-to/faults.md)."""
-        if self._faults is None:
-            from barnabas.testing.faulting import Faults
-
-            self._faults = Faults(self._server, self._call, SystemClock(), self._loop, Random(0))
-        return self._faults
+        return self._controls.faults
 
     def fault_report(self) -> str:
         """Returns which faults there were since the last reset, a line each. Imports nothing if there was no rule."""
-        return "" if self._faults is None else self._faults.report()
+        return self._controls.faults.report() if self._controls.has_faults else ""
 
     def record_requests(self) -> None:
         """Records requests from now on, the last 10000 of them, for :meth:`requests`."""
@@ -237,14 +214,7 @@ class Broker:
     @property
     def clock(self) -> BrokerClock:
         """The broker's clock, to be turned (docs/how-to/turn-the-clock.md). :meth:`reset` sets the date back."""
-        return BrokerClock(self._turned, lambda seconds: self._await(self._turned.advance(seconds, self._settled)))
-
-    async def _settled(self) -> None:
-        """Waits for the work in the background, and for what that leads to."""
-        for _ in range(3):
-            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._server.background.run(lambda: None, partial(_finish, done))
-            await done
+        return BrokerClock(self._turned, lambda seconds: self._await(self._controls.advance(seconds)))
 
     # ------------------------------------------------------------ for tests
 
@@ -274,10 +244,8 @@ class Broker:
 
         :raises KafkaError: an error of CreateTopics, such as TopicAlreadyExists
         """
-        given = [(key, as_property(value)) for key, value in (configs or {}).items()]
-        (created,) = self._submit(CreateTopics([NewTopic(name, partitions, 1, configs=given)]))
-        if created.error is not None:
-            raise created.error
+        given = {key: as_property(value) for key, value in (configs or {}).items()}
+        self._await(self._controls.create_topic(name, partitions, given))
 
     def configure_group(self, group_id: str, configs: Mapping[str, object]) -> None:
         """Sets configs of a group, which need not exist: ``{"share.auto.offset.reset": "earliest"}``.
@@ -292,9 +260,7 @@ class Broker:
 
     def topics(self) -> list[str]:
         """Returns the names of the topics, without internal ones."""
-        return self._call(
-            lambda: sorted(name for name in self._server.broker.image.topics_by_name if not name.startswith("__"))
-        )
+        return self._call(self._controls.topics)
 
     def records(self, topic: str, *, committed: bool = False) -> list[Record]:
         """Returns all records of a topic by partition and offset; none if it does not exist.
@@ -302,51 +268,46 @@ class Broker:
         :param committed: whether to return what a consumer with ``isolation.level=read_committed`` returns: no records
             of aborted transactions, and no records after the beginning of an open one
         """
-        return self._call(lambda: self._read(topic, committed))
+        return self._call(lambda: self._controls.records(topic, committed=committed))
 
     def reset(self) -> None:
         """Brings the broker to the state of a new one: no topics, groups, dynamic configs and quotas, the first ACLs.
 
         Connections stay.
         """
-        self._turned.set_back()
-        if self._faults is not None:
-            self._faults.clear()
-            self._faults.stop_recording()
-        finished: Future[None] = Future()
-        done = functools.partial(finished.set_result, None)
-        at_start = AtStart(self._features_at_start, self.security.acls or (), self.security.users or ())
-        self._call(lambda: reset(self._server.broker, at_start, done))
-        finished.result(LONGEST_WAIT_S)
+        self._await(self._controls.reset())
+
+    # ------------------------------------------------------------ saved states, and records from elsewhere
+
+    def save(self) -> "State":
+        """Returns what the broker has, to be restored any number of times: a costly set-up is made once.
+
+        Topics, records, groups with their offsets, transactions, configs, ACLs, users and quotas; not the faults, the
+        clock and the connections. ``state.write(path)`` and ``State.read(path)`` keep it in a file.
+        """
+        return self._call(self._controls.save)
+
+    def restore(self, state: "State") -> None:
+        """Replaces what the broker has by what was saved. Connections stay."""
+        self._await(self._controls.restore(state))
+
+    def seed(self, source: "str | Path | Iterable[NewRecord | Mapping[str, Any]]", topic: str | None = None) -> int:
+        """Appends records, and creates topics that are missing. Returns how many there are.
+
+        :param source: a file with a JSON object a line, as ``barnabas consume --json`` and ``barnabas copy`` write it,
+            or such objects
+        :param topic: of records that name none
+        :raises ValueError: a line is no record
+        """
+        from barnabas.testing.json_records import records_from
+
+        return self._await(self._controls.append(list(records_from(source, topic))))
 
     # ------------------------------------------------------------ on the broker's thread
 
-    def _read(self, topic: str, committed: bool) -> list[Record]:
-        found = []
-        for (name, index), partition in sorted(self._server.broker.partitions.items()):
-            if name != topic:
-                continue
-            log = partition.log
-            for batch in _batches(log, committed):
-                found += [
-                    Record(topic, index, record.offset, record.timestamp, record.key, record.value, record.headers)
-                    for record in records_of(batch)
-                    if record.offset >= log.log_start_offset
-                ]
-        return found
-
     def _submit(self, command: Any) -> Any:
         """Returns the result of a controller command once it is committed. :raises KafkaError: it is refused"""
-        answered: Future[Any] = Future()
-
-        def done(result: Any, error: KafkaError | None) -> None:
-            if error is None:
-                answered.set_result(result)
-            else:
-                answered.set_exception(error)
-
-        self._call(lambda: self._server.broker.controller.submit(command, done))
-        return answered.result(LONGEST_WAIT_S)
+        return self._await(self._controls.submit(command))
 
     def _call(self, function: Callable[[], T]) -> T:
         async def on_loop() -> T:
@@ -356,29 +317,6 @@ class Broker:
 
     def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(LONGEST_WAIT_S)
-
-
-def _finish(done: "asyncio.Future[None]", error: BaseException | None) -> None:
-    done.set_result(None)
-
-
-def _batches(log: PartitionLog, committed: bool) -> Iterator[RecordBatch]:
-    """Yields the batches of records of clients, or those that a read_committed consumer gets."""
-    offset, end = log.log_start_offset, log.last_stable_offset if committed else log.high_watermark
-    while offset < end:
-        data = log.read(offset, 1 << 20, up_to=end, minimum_one=True)
-        aborted = log.aborted_transactions(offset, data) if committed else []
-        for batch in batches(memoryview(data)):
-            offset = batch.next_offset
-            if batch.is_control or (
-                batch.is_transactional
-                and any(
-                    each.producer_id == batch.producer_id and each.first_offset <= batch.base_offset <= each.last_offset
-                    for each in aborted
-                )
-            ):
-                continue
-            yield batch
 
 
 def as_property(value: object) -> str:

@@ -6,11 +6,10 @@ Knows nothing of the broker. Sockets go by the machine's time: clients live in i
 import asyncio
 import itertools
 import math
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final
-
-from barnabas.clock import SystemClock
 
 LEAPS: Final = 200
 """A turn of the clock is made in so many leaps at most: what falls due within one is called at its end."""
@@ -56,7 +55,6 @@ class TurnedClock:
     loop: asyncio.AbstractEventLoop
 
     def __init__(self) -> None:
-        self._machine = SystemClock()
         self._turned_s = 0.0  # by how much the clock has been turned on
         self._ahead_ms = 0  # by how much its date is ahead of the machine's
         self._frozen_ms: int | None = None
@@ -65,10 +63,10 @@ class TurnedClock:
 
     def time_ms(self) -> int:
         frozen_ms = self._frozen_ms
-        return self._machine.time_ms() + self._ahead_ms if frozen_ms is None else frozen_ms
+        return time.time_ns() // 1_000_000 + self._ahead_ms if frozen_ms is None else frozen_ms
 
     def monotonic(self) -> float:
-        return self._machine.monotonic() + self._turned_s
+        return time.monotonic() + self._turned_s
 
     def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> TurnedTimer:
         timer = TurnedTimer(self, self.monotonic() + delay, next(self._order), callback, args)
@@ -84,7 +82,7 @@ class TurnedClock:
     def go_on(self) -> None:
         """Lets the date go on from where it stands."""
         if self._frozen_ms is not None:
-            self._ahead_ms, self._frozen_ms = self._frozen_ms - self._machine.time_ms(), None
+            self._ahead_ms, self._frozen_ms = self._frozen_ms - _machine_ms(), None
 
     def set_back(self) -> None:
         """Sets the date to that of the machine."""
@@ -123,9 +121,13 @@ class TurnedClock:
 
     def set_date(self, time_ms: int) -> None:
         """Sets the date, and no timer."""
-        self._ahead_ms = time_ms - self._machine.time_ms()
+        self._ahead_ms = time_ms - _machine_ms()
         if self._frozen_ms is not None:
             self._frozen_ms = time_ms
+
+
+def _machine_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 class BrokerClock:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as theirs
 
-from barnabas.columnar.partitioning import NoSuchPartition, StickyPartitions, murmur2, murmur2_of, partitions_of
+from barnabas.columnar.partitioning import NoSuchPartition, StickyPartitions, murmur2, partitions_of
+from barnabas.records.partitioner import murmur2_of
 
 JAVAS = {
     b"21": -973932308,

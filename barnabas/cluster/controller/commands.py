@@ -5,7 +5,7 @@ an error as the exception that it is, or None.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from barnabas.cluster.image.image import PartitionImage
 from barnabas.config.endpoints import Endpoint
@@ -377,3 +377,12 @@ class AlterUserScramCredentials(NamedTuple):
 class AlteredCredentials(NamedTuple):
     user: str
     error: KafkaError | None = None
+
+
+# ---------------------------------------------------------------- records as they are
+
+
+class WriteRecords(NamedTuple):
+    """Records that somebody else has decided: those of a saved state that a test restores. There is no result."""
+
+    records: Sequence[Any]

@@ -43,6 +43,7 @@ DECIDE: dict[type, str] = {
     commands.ExpireDelegationToken: "token_decisions.expire_token",
     commands.RemoveExpiredTokens: "token_decisions.remove_expired",
     commands.AlterUserScramCredentials: "scram_decisions.alter_user_scram_credentials",
+    commands.WriteRecords: "node_decisions.write_records",
 }
 
 _FOUND: dict[type, Decide] = {}

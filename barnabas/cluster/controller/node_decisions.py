@@ -13,6 +13,7 @@ from barnabas.cluster.controller.commands import (
     RegisterController,
     UnregisterBroker,
     WriteNoOp,
+    WriteRecords,
 )
 from barnabas.cluster.controller.decision import Decision, Surroundings
 from barnabas.cluster.controller.heartbeats import Heard
@@ -182,6 +183,11 @@ def unregister_broker(command: UnregisterBroker, image: MetadataImage, around: S
 def write_no_op(command: WriteNoOp, image: MetadataImage, around: Surroundings) -> Decision:
     """Moves the end of the log, from which brokers see that the controller lives (KIP-835)."""
     return Decision([NoOpRecord()], None)
+
+
+def write_records(command: WriteRecords, image: MetadataImage, around: Surroundings) -> Decision:
+    """Writes what somebody else has decided."""
+    return Decision(list(command.records), None)
 
 
 def register_controller(command: RegisterController, image: MetadataImage, around: Surroundings) -> Decision:
