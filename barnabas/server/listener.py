@@ -73,6 +73,10 @@ def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
     return sockets
 
 
+Bind = Callable[[str, int, int], list[socket.socket]]
+"""Makes listening sockets, as :func:`bind` does."""
+
+
 class Guest(Protocol):
     """Who is connected: a connection, or a client whose handshake is not finished."""
 
@@ -106,7 +110,16 @@ class Watch(Protocol):
 class Listener:
     """One entry of ``listeners``: a service that is bound when it has started. It accepts after :meth:`accept`."""
 
-    def __init__(self, endpoint: Endpoint, node: Node, buffers: BufferPool, census: "Census", promise: Promise) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        node: Node,
+        buffers: BufferPool,
+        census: "Census",
+        promise: Promise,
+        bind: Bind = bind,
+    ) -> None:
+        self._bind = bind
         self.endpoint = endpoint  #: with the port that it is bound to, once it has started
         self.name = f"listener {endpoint.name}"
         self.buffers = buffers
@@ -145,7 +158,7 @@ class Listener:
             from barnabas.server.sasl import Gates
 
             self._gates = Gates(self._node, self.endpoint.name)
-        self._sockets = bind(self.endpoint.host, self.endpoint.port, self._backlog)
+        self._sockets = self._bind(self.endpoint.host, self.endpoint.port, self._backlog)
         if self._engine is not None:
             self._node.reconfigurables.append(self)
         self.endpoint = self.endpoint._replace(port=self._sockets[0].getsockname()[1])

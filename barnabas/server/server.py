@@ -18,7 +18,7 @@ from barnabas.clock import Clock, Scheduler, SystemClock
 from barnabas.config import BrokerConfig
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError
-from barnabas.log.background import BackgroundThread
+from barnabas.log.background import Background, BackgroundThread
 from barnabas.log.cleaner_workers import ThreadWorker
 from barnabas.log.files import DiskFiles, Files
 from barnabas.peers.in_process import InProcessPeers
@@ -27,7 +27,7 @@ from barnabas.peers.peers import Peers
 from barnabas.server.buffers import BufferPool
 from barnabas.server.http_services import new_services
 from barnabas.server.idle import IdleSweeper
-from barnabas.server.listener import Census, Listener
+from barnabas.server.listener import Bind, Census, Listener, bind
 from barnabas.server.services import Service, Services, Step
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ class Server:
     ``clock``, ``files`` and ``random`` are the machine's, and ``scheduler`` is the event loop, unless others are passed
     in. ``on_fatal`` is called with the reason when the broker cannot go on; the caller then has to stop the server.
     ``features`` are the levels at which a new cluster starts, where they differ from the default; an existing cluster
-    has to be at these levels. ``wrap_peers`` puts something in front of what reaches other nodes.
+    has to be at these levels. ``wrap_peers`` puts something in front of what reaches other nodes. ``bind`` makes the
+    listening sockets; ``new_background`` makes what runs work beside the event loop, and is called with what reaches the
+    loop, and a name.
 
     :raises ConfigError: ``barnabas.compatible.with`` names no release
     """
@@ -63,8 +65,12 @@ class Server:
         on_fatal: Callable[[str], object] = lambda reason: None,
         features: Mapping[str, int] | None = None,
         wrap_peers: Callable[[Peers], Peers] = lambda peers: peers,
+        bind: Bind = bind,
+        new_background: Callable[[Callable[..., object], str], Background] = BackgroundThread,
     ) -> None:
         self.config = config
+        self._bind = bind
+        self._new_background = new_background
         self._wrap_peers = wrap_peers
         self._features = features
         self._on_fatal = on_fatal
@@ -78,7 +84,7 @@ class Server:
         self.controller_listeners: list[Listener] = []
         self.http_services: list[HttpService] = []  #: those whose config is set, once they have started
         self.node: Node
-        self.background: BackgroundThread
+        self.background: Background
 
     @property
     def broker(self) -> Broker:
@@ -99,7 +105,7 @@ class Server:
         buffers, census = BufferPool(), Census()
 
         def new_listener(endpoint: Endpoint, promise: Promise) -> Listener:
-            return Listener(endpoint, self.node, buffers, census, promise)
+            return Listener(endpoint, self.node, buffers, census, promise, self._bind)
 
         if self.config.is_broker:
             self.listeners = [new_listener(each, self._promise) for each in self.config.listeners]
@@ -156,7 +162,7 @@ class Server:
 
         self._peers = LazyPeers(self.config.node_id, as_broker, brokers)
         self._controller_peers = LazyPeers(self.config.node_id, as_controller, controllers)
-        self.background = BackgroundThread(loop.call_soon_threadsafe)
+        self.background = self._new_background(loop.call_soon_threadsafe, "barnabas-disk")
         node = (Broker if self.config.is_broker else Node)(
             self.config,
             files=self._files,
@@ -164,8 +170,8 @@ class Server:
             scheduler=self._scheduler or loop,
             random=self._random,
             background=self.background,
-            reader=BackgroundThread(loop.call_soon_threadsafe, "barnabas-reads"),
-            resolver=BackgroundThread(loop.call_soon_threadsafe, "barnabas-names"),
+            reader=self._new_background(loop.call_soon_threadsafe, "barnabas-reads"),
+            resolver=self._new_background(loop.call_soon_threadsafe, "barnabas-names"),
             # Another process cannot clean files that are in this one's memory.
             new_cleaner_worker=(lambda: ThreadWorker(loop.call_soon_threadsafe))
             if isinstance(self._files, DiskFiles)

@@ -42,6 +42,8 @@ class FaultyFile(MemoryFile):
         part = bytes(memoryview(data)[:written])
         super().write(part)
         self._unsynced.append(part)
+        if self._files.on_write is not None:
+            self._files.on_write(self, part)
         if written != len(data):
             raise self._files.error(self.path)
 
@@ -148,6 +150,7 @@ class FaultyFiles(MemoryFiles):
         self.code = code
         self.under = under
         self.changes: list[tuple[str, str]] = []  #: kind and path of each operation so far
+        self.on_write: Callable[[FaultyFile, bytes], object] | None = None  #: told of each write
         self.reads = 0
         self.has_failed = False
         self._kinds: tuple[str, ...] = ()

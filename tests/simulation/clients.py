@@ -1,0 +1,271 @@
+"""Clients in a simulation: each a process of its own that sends real requests over simulated connections.
+
+Knows nothing of faults. What the clients saw goes into a history, which ``tests.history.checker`` judges.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+from barnabas.config.endpoints import Endpoint
+from barnabas.errors import (
+    NONE,
+    DuplicateSequenceNumber,
+    KafkaError,
+    LeaderNotAvailable,
+    NotController,
+    RequestTimedOut,
+    TopicAlreadyExists,
+)
+from barnabas.peers.network import NetworkPeers
+from barnabas.peers.peers import error_of
+from barnabas.records.batch import batches
+from barnabas.records.builder import build_batch
+from barnabas.records.record import records_of
+from barnabas.wire.message import Request
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.produce import ProduceRequest
+from tests.history.records import INFO, OK, POLL, SEND, History, Operation, Poll, Send
+from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.loop import Life
+from tests.simulation.network import FIRST_PORT, host_of
+from tests.simulation.node import NodeClock
+
+REQUEST_MS = 3000
+PAUSE_S = 0.1
+CONFIG = {
+    "request.timeout.ms": REQUEST_MS,
+    "connections.max.idle.ms": 600_000,
+    "socket.connection.setup.timeout.ms": 2000,
+}
+
+Place = tuple[str, int]
+
+
+class Client:
+    """What all clients have: connections, and what they know of the cluster."""
+
+    def __init__(self, name: str, cluster: SimulatedCluster, history: History, random: Random) -> None:
+        self.name, self.history, self.random = name, history, random
+        self.loop = cluster.loop
+        self.life = Life(name)
+        self.clock = NodeClock(cluster.loop)
+        self.scheduler = cluster.loop
+        self.config: Any = CONFIG
+        self.node_id = -1
+        self.brokers = cluster.broker_ids
+        self.peers = NetworkPeers(self, self._endpoint)
+        self.leaders: dict[Place, int] = {}
+        self.topic_ids: dict[str, bytes] = {}
+        self.is_stopping = False
+        self.task: asyncio.Task[None] | None = None
+
+    @staticmethod
+    def _endpoint(node_id: int) -> Endpoint:
+        return Endpoint("PLAINTEXT", host_of(str(node_id)), FIRST_PORT, "PLAINTEXT")
+
+    def start(self) -> None:
+        self.task = self.loop.create_task(self.run(), context=self.life.context)
+
+    async def run(self) -> None:
+        """What the client does until it is stopped."""
+        raise NotImplementedError
+
+    async def pause(self, seconds: float = PAUSE_S) -> None:
+        await asyncio.sleep(self.random.uniform(0, 2 * seconds))
+
+    async def ask(self, node_id: int, request: Request, lane: str = "") -> Any:
+        """Returns the response. :raises KafkaError: there is none"""
+        answered: asyncio.Future[Any] = self.loop.create_future()
+
+        def done(response: Any, error: KafkaError | None) -> None:
+            if not answered.done():
+                answered.set_result(response) if error is None else answered.set_exception(error)
+
+        self.peers.send(node_id, request, done, lane=lane)
+        return await answered
+
+    async def refresh(self, topic: str) -> None:
+        """Learns who leads the topic's partitions. :raises KafkaError: it cannot be learned now"""
+        self.leaders = {place: leader for place, leader in self.leaders.items() if place[0] != topic}
+        request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
+        request.allow_auto_topic_creation = False
+        response = await self.ask(self.random.choice(self.brokers), request)
+        for found in response.topics:
+            check(found.error_code)
+            self.topic_ids[topic] = found.topic_id
+            for each in found.partitions:
+                if each.leader_id >= 0:
+                    self.leaders[topic, each.partition_index] = each.leader_id
+
+    async def leader(self, topic: str, partition: int) -> int:
+        """Returns the partition's leader. :raises KafkaError: it is not known"""
+        if (topic, partition) not in self.leaders:
+            await self.refresh(topic)
+        if (topic, partition) not in self.leaders:
+            raise LeaderNotAvailable
+        return self.leaders[topic, partition]
+
+
+def check(code: int) -> None:
+    """Raises the error of that code, unless it is none."""
+    if code != NONE:
+        raise error_of(code) or KafkaError()
+
+
+class Admin(Client):
+    """Creates what the others use."""
+
+    async def create(self, topics: Mapping[str, int], *, replicas: int, configs: Mapping[str, str]) -> None:
+        """Creates topics with so many partitions each; asks again until they are there."""
+        new = CreateTopicsRequest.CreatableTopic
+        config = new.CreatableTopicConfig
+        for name, partitions in topics.items():
+            wanted = new(name=name, num_partitions=partitions, replication_factor=replicas, assignments=[], configs=[])
+            wanted.configs = [config(name=key, value=value) for key, value in configs.items()]
+            request = CreateTopicsRequest(topics=[wanted], timeout_ms=REQUEST_MS, validate_only=False)
+            while True:
+                try:
+                    answer = await self.ask(self.random.choice(self.brokers), request)
+                    code = answer.topics[0].error_code
+                    if code in (NONE, TopicAlreadyExists.code):
+                        break
+                    check(code)
+                except (KafkaError, NotController):
+                    await self.pause()
+
+
+class Producer(Client):
+    """An idempotent producer: a record a batch, each sent again until it is known to be there, or the time is over."""
+
+    def __init__(self, *args: Any, places: list[Place], values: Callable[[], int]) -> None:
+        super().__init__(*args)
+        self.places, self.values = places, values
+        self.producer_id, self.epoch = -1, -1
+        self.sequences: dict[Place, int] = {}
+
+    async def run(self) -> None:
+        while not self.is_stopping:
+            try:
+                await self._work()
+            except KafkaError:
+                await self.pause()
+
+    async def _work(self) -> None:
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        answer = await self.ask(self.random.choice(self.brokers), request)
+        check(answer.error_code)
+        self.producer_id, self.epoch, self.sequences = answer.producer_id, answer.producer_epoch, {}
+        while not self.is_stopping:
+            place = self.random.choice(self.places)
+            send = Send(f"{place[0]}-{place[1]}", self.values())
+            producer = f"{self.name}/{self.producer_id}"
+            operation = Operation(self.name, SEND, INFO, self.loop.now, sends=[send], producer=producer)
+            try:
+                send.offset = await self._send(place, send.value)
+                operation.outcome = OK
+            finally:
+                operation.end = self.loop.now
+                self.history.add(operation)
+            await self.pause(0.05)
+
+    async def _send(self, place: Place, value: int) -> int:
+        """Returns the offset, -1 if only the append is known. :raises KafkaError: the outcome is not known"""
+        sequence = self.sequences.setdefault(place, 0)
+        batch = build_batch(
+            [(None, str(value).encode(), self.clock.time_ms())],
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            base_sequence=sequence,
+        )
+        give_up = self.loop.now + 20
+        while True:
+            try:
+                leader = await self.leader(*place)
+                part = ProduceRequest.TopicProduceData.PartitionProduceData(index=place[1], records=memoryview(batch))
+                topic = ProduceRequest.TopicProduceData(topic_id=self.topic_ids[place[0]], partition_data=[part])
+                request = ProduceRequest(acks=-1, timeout_ms=REQUEST_MS, topic_data=[topic])
+                answer = (await self.ask(leader, request)).responses[0].partition_responses[0]
+                if answer.error_code == DuplicateSequenceNumber.code:
+                    answer.error_code, answer.base_offset = NONE, -1
+                check(answer.error_code)
+                self.sequences[place] += 1
+                return int(answer.base_offset)
+            except KafkaError as error:
+                self.leaders.pop(place, None)
+                if not error.retriable or self.loop.now > give_up:
+                    raise
+                await self.pause()
+
+
+class Consumer(Client):
+    """Reads partitions from their beginning, each record once."""
+
+    def __init__(self, *args: Any, places: list[Place], committed: bool = True) -> None:
+        super().__init__(*args)
+        self.positions = dict.fromkeys(places, 0)
+        self.committed = committed
+        self.ends: dict[Place, int] = {}  #: the last stable offset, or the high watermark, that was told last
+
+    async def run(self) -> None:
+        while not self.is_stopping:
+            await self.read(self.random.choice(list(self.positions)))
+            await self.pause(0.02)
+
+    async def read(self, place: Place) -> bool:
+        """Reads on in one partition. Returns whether there was an answer."""
+        start = self.loop.now
+        try:
+            leader = await self.leader(*place)
+            partitions = [
+                FetchRequest.FetchTopic.FetchPartition(
+                    partition=place[1], fetch_offset=self.positions[place], partition_max_bytes=1 << 16
+                )
+            ]
+            topics = [FetchRequest.FetchTopic(topic_id=self.topic_ids[place[0]], partitions=partitions)]
+            request = FetchRequest(
+                max_wait_ms=100, min_bytes=1, isolation_level=int(self.committed), topics=topics, forgotten_topics_data=[]
+            )
+            answer = await self.ask(leader, request)
+            check(answer.error_code)
+            part = answer.responses[0].partitions[0]
+            check(part.error_code)
+        except KafkaError:
+            self.leaders.pop(place, None)
+            await self.pause()
+            return False
+        self._take(place, part, start)
+        return True
+
+    def _take(self, place: Place, part: Any, start: float) -> None:
+        self.ends[place] = part.last_stable_offset if self.committed else part.high_watermark
+        key, found = f"{place[0]}-{place[1]}", []
+        aborted = sorted((each.first_offset, each.producer_id) for each in part.aborted_transactions or ())
+        open_aborted: set[int] = set()
+        for batch in batches(memoryview(part.records or b"")):
+            while aborted and aborted[0][0] <= batch.last_offset:
+                open_aborted.add(aborted.pop(0)[1])
+            if batch.is_control:
+                open_aborted.discard(batch.producer_id)
+            elif not (self.committed and batch.is_transactional and batch.producer_id in open_aborted):
+                for record in records_of(batch):
+                    if record.offset >= self.positions[place]:
+                        found.append((key, record.offset, int(record.value or b"-1")))
+            self.positions[place] = max(self.positions[place], batch.last_offset + 1)
+        if found:
+            poll = Poll(self.name, self.committed, found, self.loop.now)
+            self.history.add(Operation(self.name, POLL, OK, start, self.loop.now, polls=[poll]))
+
+
+async def read_to_end(reader: Consumer, seconds: float) -> dict[Place, str]:
+    """Reads all partitions to their ends. Returns the reason for each whose end cannot be reached."""
+    give_up = reader.loop.now + seconds
+    for place in reader.positions:
+        while not (await reader.read(place) and reader.positions[place] >= reader.ends[place]):
+            if reader.loop.now > give_up:
+                return {place: f"at {reader.positions[place]} of {reader.ends.get(place)} after {seconds} s"}
+    return {}

@@ -1,0 +1,104 @@
+"""The nodes of a simulation, by a list of their roles; and one hash over everything that they do.
+
+Knows nothing of clients and faults.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+from barnabas.broker import Broker
+from barnabas.uuids import random_uuid, uuid_text
+from tests.simulation.loop import SimulatedLoop
+from tests.simulation.network import FIRST_PORT, Network, host_of
+from tests.simulation.node import SimulatedNode
+
+BROKER, CONTROLLER, COMBINED = "broker", "controller", "broker,controller"
+
+FIRST_CONTROLLER = 1000
+CONTROLLER_PORT = FIRST_PORT + 1
+
+CONFIGS: Mapping[str, str] = {
+    "broker.heartbeat.interval.ms": "300",
+    "broker.session.timeout.ms": "1500",
+    "controller.quorum.election.timeout.ms": "500",
+    "controller.quorum.fetch.timeout.ms": "1000",
+    "replica.lag.time.max.ms": "2000",
+    "request.timeout.ms": "5000",
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "offsets.topic.replication.factor": "3",
+    "offsets.topic.num.partitions": "2",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "transaction.state.log.num.partitions": "2",
+    "share.coordinator.state.topic.replication.factor": "3",
+    "share.coordinator.state.topic.num.partitions": "2",
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""Of all nodes. Kafka's times are shortened, so that a minute has room for many failures."""
+
+
+class SimulatedCluster:
+    """Nodes with the ids from 1 on; those that are only controllers from 1000 on.
+
+    :param roles: of each node, such as ``[CONTROLLER, BROKER, BROKER, BROKER]``
+    """
+
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        random: Random,
+        roles: Sequence[str],
+        *,
+        configs: Mapping[str, str] | None = None,
+        trace: Callable[[str], object] | None = None,
+    ) -> None:
+        self.loop = loop
+        self.network = loop.network = Network(loop, Random(random.getrandbits(64)), trace)
+        self.nodes: dict[int, SimulatedNode] = {}
+        ids: list[int] = []
+        for role in roles:
+            first = FIRST_CONTROLLER if role == CONTROLLER else 1
+            ids.append(first + sum((each == CONTROLLER) == (role == CONTROLLER) for each in roles[: len(ids)]))
+        voters = [node_id for node_id, role in zip(ids, roles, strict=True) if role != BROKER]
+        common = {
+            **CONFIGS,
+            "controller.quorum.voters": ",".join(f"{each}@{host_of(str(each))}:{CONTROLLER_PORT}" for each in voters),
+            **(configs or {}),
+        }
+        for node_id, role in zip(ids, roles, strict=True):
+            host = host_of(str(node_id))
+            listeners = [f"PLAINTEXT://{host}:{FIRST_PORT}"] * (role != CONTROLLER)
+            listeners += [f"CONTROLLER://{host}:{CONTROLLER_PORT}"] * (role != BROKER)
+            properties = {**common, "process.roles": role, "listeners": ",".join(listeners)}
+            self.nodes[node_id] = SimulatedNode(node_id, properties, self.network, Random(random.getrandbits(64)))
+        cluster_id = uuid_text(random_uuid(random.randbytes))
+        for node in self.nodes.values():
+            node.format(cluster_id)
+
+    @property
+    def broker_ids(self) -> list[int]:
+        return [node_id for node_id in self.nodes if node_id < FIRST_CONTROLLER]
+
+    async def start(self) -> None:
+        """Starts all nodes, and returns when they are up."""
+        await asyncio.gather(*(node.start() for node in self.nodes.values()))
+
+    def brokers(self) -> dict[int, Broker]:
+        """Returns the brokers that are up."""
+        up = ((node_id, node.server) for node_id, node in self.nodes.items() if node.server is not None)
+        return {node_id: server.node for node_id, server in up if isinstance(server.node, Broker)}
+
+    def close(self) -> None:
+        """Ends all processes."""
+        for node in self.nodes.values():
+            node.kill(power_cut=False)
+
+    def digest(self) -> str:
+        """Returns the hash over every message and every write until now."""
+        whole = hashlib.blake2b(self.network.hash.digest(), digest_size=16)
+        for node in self.nodes.values():
+            whole.update(node.written.digest())
+        return whole.hexdigest()

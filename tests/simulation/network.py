@@ -1,0 +1,286 @@
+"""A network of streams under the virtual clock: real bytes, late or held up, and connections that are cut.
+
+Knows nothing of nodes but their names. As with TCP, what is sent over one connection comes in order or not at all;
+a partition holds it up, and after its end it is sent again. Every delivery is in the hash of the run.
+"""
+
+import asyncio
+import errno
+import hashlib
+import struct
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from barnabas.wire.message import Request
+from tests.simulation.loop import LIFE, Life, SimulatedLoop
+
+RETRANSMIT_S = 0.2
+"""How often what a partition holds up is sent again."""
+FIRST_PORT = 9092
+
+
+class FakeSocket:
+    """A listening socket."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.address = address
+
+    def getsockname(self) -> tuple[str, int]:
+        return self.address
+
+    def setsockopt(self, *_: Any) -> None:
+        """Has no effect."""
+
+    def close(self) -> None:
+        """Nothing listens yet."""
+
+
+class FakeServer:
+    """What accepts connections on one address."""
+
+    def __init__(self, network: "Network", factory: Callable[[], Any], address: tuple[str, int], life: Life) -> None:
+        self.network, self.factory, self.address, self.life = network, factory, address, life
+
+    def close(self) -> None:
+        if self.network.servers.get(self.address) is self:
+            del self.network.servers[self.address]
+
+
+class Stream(asyncio.Transport):
+    """One end of a connection. :param port: of the end that connected, which tells connections apart in traces"""
+
+    def __init__(self, network: "Network", life: Life, peer: tuple[str, int], port: int) -> None:
+        super().__init__()
+        self.network, self.life, self.peer, self.port = network, life, peer, port
+        self.other: Stream
+        self.protocol: Any = None
+        self.is_open = True
+        self._inbox: deque[bytes | None] = deque()  # None: the end
+        self._is_reading = True
+        self._last_arrival = 0.0
+        self.sent: deque[bytes | None] = deque()  # on their way to the other end
+        self.frames = Frames()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self.peer if name == "peername" else default
+
+    # ------------------------------------------------------------ the protocol calls
+
+    def write(self, data: Any) -> None:
+        if self.is_open:
+            self.network.send(self, bytes(data))
+
+    def writelines(self, pieces: Any) -> None:
+        self.write(b"".join(bytes(piece) for piece in pieces))
+
+    def close(self) -> None:
+        if self.is_open:
+            self.network.send(self, None)
+            self.lose()
+
+    def abort(self) -> None:
+        self.close()
+
+    def is_closing(self) -> bool:
+        return not self.is_open
+
+    def pause_reading(self) -> None:
+        self._is_reading = False
+
+    def resume_reading(self) -> None:
+        self._is_reading = True
+        self.network.loop.call_soon(self._feed)
+
+    # ------------------------------------------------------------ the network calls
+
+    def lose(self) -> None:
+        """Ends this end of the connection."""
+        if self.is_open:
+            self.is_open = False
+            self.network.streams.pop(self, None)
+            self.network.loop.call_soon(self.protocol.connection_lost, None, context=self.life.context)
+
+    def arrived(self, data: bytes | None) -> None:
+        self._inbox.append(data)
+        self._feed()
+
+    def _feed(self) -> None:
+        while self._inbox and self._is_reading and self.is_open:
+            data = self._inbox.popleft()
+            if data is None:
+                self.lose()
+                return
+            at = 0
+            while at < len(data) and self.is_open:
+                buffer = self.protocol.get_buffer(-1)
+                piece = data[at : at + len(buffer)]
+                buffer[: len(piece)] = piece
+                at += len(piece)
+                if at < len(data) and not self._is_reading:
+                    self._inbox.appendleft(data[at:])
+                    at = len(data)
+                self.protocol.buffer_updated(len(piece))
+
+    # ------------------------------------------------------------ on the way
+
+    def deliver_at(self, moment: float) -> None:
+        """Lets the oldest piece on the way arrive then, or after the one before it."""
+        self._last_arrival = max(self._last_arrival, moment)
+        self.network.loop.call_at(self._last_arrival, self._deliver, context=self.other.life.context)
+
+    def _deliver(self) -> None:
+        network = self.network
+        if network.holds_up(self.life.name, self.other.life.name):
+            self._last_arrival = 0.0
+            network.loop.call_at(network.loop.now + RETRANSMIT_S, self._deliver, context=self.other.life.context)
+            return
+        if self.sent:
+            data = self.sent.popleft()
+            network.note(self, data)
+            self.other.arrived(data)
+
+
+class Frames:
+    """Cuts what one end sends into requests or responses, for a trace."""
+
+    def __init__(self) -> None:
+        self._left = b""
+        self.asked: dict[int, str] = {}
+
+    def take(self, data: bytes) -> list[bytes]:
+        """Returns the frames that are whole by now."""
+        self._left += data
+        found = []
+        while len(self._left) >= 4 and len(self._left) >= (size := int.from_bytes(self._left[:4])) + 4:
+            found.append(self._left[4 : size + 4])
+            self._left = self._left[size + 4 :]
+        return found
+
+
+class Network:
+    """All connections between nodes and clients.
+
+    :param trace: gets a line for each message, if it is given
+    """
+
+    def __init__(self, loop: SimulatedLoop, random: Random, trace: Callable[[str], object] | None = None) -> None:
+        self.loop, self.random, self.trace = loop, random, trace
+        self.servers: dict[tuple[str, int], FakeServer] = {}
+        self.streams: dict[Stream, None] = {}
+        self.blocked: set[tuple[str, str]] = set()  #: from and to, by names
+        self.latency_s = (0.0002, 0.002)
+        self.late = 0.0  #: the probability that a message is late
+        self.late_s = 0.5
+        self.messages = 0
+        self.hash = hashlib.blake2b(digest_size=16)
+        self._next_port = 40_000
+
+    # ------------------------------------------------------------ connecting
+
+    def bind(self, host: str, port: int, backlog: int) -> list[Any]:
+        """Returns the listening sockets of an address (:func:`barnabas.server.listener.bind`)."""
+        if (host, port) in self.servers:
+            raise OSError(errno.EADDRINUSE, f"cannot listen on {host}:{port}")
+        return [FakeSocket((host, port))]
+
+    def serve(self, factory: Callable[[], Any], sock: FakeSocket) -> FakeServer:
+        life = LIFE.get()
+        assert life is not None
+        server = self.servers[sock.address] = FakeServer(self, factory, sock.address, life)
+        return server
+
+    async def connect(self, factory: Callable[[], Any], host: str, port: int) -> tuple[Stream, Any]:
+        """Makes a connection, after a round trip. :raises ConnectionRefusedError: nobody listens there"""
+        life = LIFE.get()
+        assert life is not None
+        await asyncio.sleep(self.delay())
+        while (there := self.servers.get((host, port))) is not None and (
+            self.holds_up(life.name, there.life.name) or self.holds_up(there.life.name, life.name)
+        ):
+            await asyncio.sleep(RETRANSMIT_S)
+        if there is None or there.life.is_dead:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, f"{host}:{port} refuses connections")
+        self._next_port += 1
+        near = Stream(self, life, (host, port), self._next_port)
+        far = Stream(self, there.life, (host_of(life.name), self._next_port), self._next_port)
+        near.other, far.other = far, near
+        far.frames.asked = near.frames.asked
+        self.streams[near] = self.streams[far] = None
+        near.protocol = factory()
+        self.loop.call_soon(self._accepted, far, there.factory, context=there.life.context)
+        await asyncio.sleep(self.delay())
+        near.protocol.connection_made(near)
+        return near, near.protocol
+
+    @staticmethod
+    def _accepted(far: Stream, factory: Callable[[], Any]) -> None:
+        far.protocol = factory()
+        far.protocol.connection_made(far)
+
+    # ------------------------------------------------------------ sending
+
+    def delay(self) -> float:
+        seconds = self.random.uniform(*self.latency_s)
+        if self.late and self.random.random() < self.late:
+            seconds += self.random.uniform(0, self.late_s)
+        return seconds
+
+    def holds_up(self, sender: str, target: str) -> bool:
+        """Returns whether nothing comes from one to the other at present."""
+        return (sender, target) in self.blocked
+
+    def send(self, stream: Stream, data: bytes | None) -> None:
+        stream.sent.append(data)
+        stream.deliver_at(self.loop.now + self.delay())
+
+    def note(self, stream: Stream, data: bytes | None) -> None:
+        """Puts what arrives into the hash of the run, and into the trace."""
+        self.messages += 1
+        names = f"{stream.life.name}>{stream.other.life.name}:{stream.port}".encode()
+        self.hash.update(struct.pack(">dI", self.loop.now, len(data or b"")) + names + (data or b""))
+        if self.trace is not None:
+            if data is None:
+                self.say(f"{stream.life.name} -> {stream.other.life.name} closes connection {stream.port}")
+            for frame in stream.frames.take(data or b""):
+                self.say(f"{stream.life.name} -> {stream.other.life.name} {describe(frame, stream)}")
+
+    def say(self, text: str) -> None:
+        """Adds a line to the trace."""
+        if self.trace is not None:
+            self.trace(f"{self.loop.now:12.6f} {text}")
+
+    # ------------------------------------------------------------ faults
+
+    def cut(self, stream: Stream) -> None:
+        """Ends a connection half-way: what is on its way is lost."""
+        for end in (stream, stream.other):
+            end.sent.clear()
+            end.lose()
+
+    def kill(self, life: Life) -> None:
+        """Ends all connections of a process: the other ends learn of it after a while, unless they are cut off."""
+        for stream in [each for each in self.streams if each.life is life]:
+            stream.sent.clear()
+            self.streams.pop(stream, None)
+            stream.is_open = False
+            self.send(stream, None)
+        for server in [each for each in self.servers.values() if each.life is life]:
+            server.close()
+
+
+def host_of(name: str) -> str:
+    """Returns the address of a node or client."""
+    return f"10.0.{int(name) >> 8}.{int(name) & 255}" if name.isdigit() else "10.1.0.1"
+
+
+def describe(frame: bytes, stream: Stream) -> str:
+    """Returns what a frame is, in words."""
+    if stream.port == stream.peer[1]:  # what was accepted answers
+        number = int.from_bytes(frame[:4])
+        return f"{stream.frames.asked.pop(number, '?')} answered ({len(frame)} B) #{stream.port}.{number}"
+    key, version, number = struct.unpack_from(">hhi", frame)
+    name = Request.by_key[key].__name__.removesuffix("Request") if key in Request.by_key else f"API {key}"
+    stream.frames.asked[number] = f"{name} v{version}"
+    return f"{name} v{version} ({len(frame)} B) #{stream.port}.{number}"

@@ -1,0 +1,140 @@
+"""A node of a simulation: a real ``Server`` on simulated connections and a simulated disk.
+
+Knows nothing of the other nodes.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from random import Random
+
+from barnabas.config import BrokerConfig
+from barnabas.log import meta_properties
+from barnabas.log.meta_properties import MetaProperties
+from barnabas.server.server import Server
+from barnabas.testing.faults import FaultyFile, FaultyFiles
+from barnabas.uuids import random_uuid
+from tests.simulation.loop import Life, SimulatedBackground, SimulatedLoop
+from tests.simulation.network import Network
+
+DIRECTORY = "/barnabas"
+
+
+class NodeClock:
+    """The clock of one machine, which may be ahead of the others or behind them."""
+
+    START_MS = 1_700_000_000_000
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        self._loop = loop
+        self.skew_ms = 0
+
+    def time_ms(self) -> int:
+        return self.START_MS + self.skew_ms + round(self._loop.now * 1000)
+
+    def monotonic(self) -> float:
+        return self._loop.now
+
+
+class SimulatedNode:
+    """A node and its disk, which is kept when its process ends.
+
+    :param properties: its configs, without ids and directories
+    """
+
+    def __init__(self, node_id: int, properties: Mapping[str, str], network: Network, random: Random) -> None:
+        self.id, self.name = node_id, str(node_id)
+        self.network, self.random = network, random
+        self.loop: SimulatedLoop = network.loop
+        self.clock = NodeClock(self.loop)
+        self.properties = {
+            "num.recovery.threads.per.data.dir": "1",
+            **properties,
+            "node.id": self.name,
+            "log.dirs": DIRECTORY,
+        }
+        self.server: Server | None = None
+        self.life: Life | None = None
+        self.fatal: list[str] = []  #: why it could not go on
+        self.disk_delay_s = 0.002
+        self.written = hashlib.blake2b(digest_size=16)
+        self.starting: asyncio.Task[None] | None = None
+        self.files = self._watched(FaultyFiles(clock=self.clock))
+
+    def _watched(self, files: FaultyFiles) -> FaultyFiles:
+        files.on_write = self._wrote
+        return files
+
+    def _wrote(self, file: FaultyFile, data: bytes) -> None:
+        self.written.update(f"{self.loop.now!r} {file.path} {len(data)} ".encode() + data)
+
+    def format(self, cluster_id: str) -> None:
+        """Makes the log directory one of that cluster."""
+        self.files.makedirs(DIRECTORY)
+        properties = MetaProperties(cluster_id, self.id, random_uuid(self.random.randbytes))
+        meta_properties.write(self.files, DIRECTORY, properties)
+        self.files.keep()
+
+    @property
+    def is_running(self) -> bool:
+        return self.server is not None
+
+    def start(self) -> "asyncio.Task[None]":
+        """Starts the process; the task ends when the node is up, or has failed to come up."""
+        assert self.life is None, f"node {self.id} runs"
+        life = self.life = Life(self.name)
+        self.starting = self.loop.create_task(self._run(life), context=life.context)
+        return self.starting
+
+    async def _run(self, life: Life) -> None:
+        server = Server(
+            BrokerConfig.from_properties(self.properties, dev=True),
+            files=self.files,
+            clock=self.clock,
+            random=Random(self.random.getrandbits(64)),
+            on_fatal=self._failed,
+            bind=self.network.bind,
+            new_background=self._background,
+        )
+        await server.start()
+        self.server = server
+
+    def _background(self, call_soon: Callable[..., object], name: str) -> SimulatedBackground:
+        return SimulatedBackground(self.loop, lambda: self.random.uniform(0, self.disk_delay_s))
+
+    def _failed(self, reason: str) -> None:
+        self.fatal.append(reason)
+        self.network.say(f"{self.name} cannot go on: {reason}")
+
+    def stop(self) -> "asyncio.Task[None]":
+        """Stops the process cleanly; the task ends when it has."""
+        life, server = self.life, self.server
+        assert life is not None
+        assert server is not None
+
+        async def stop() -> None:
+            await server.stop()
+            if self.life is life:
+                self.kill(power_cut=False)
+
+        self.server = None
+        return self.loop.create_task(stop(), context=life.context)
+
+    def kill(self, *, power_cut: bool) -> None:
+        """Ends the process at once. :param power_cut: whether what was not fsynced may be gone from its disk"""
+        life, self.life, self.server = self.life, None, None
+        if life is None:
+            return
+        life.is_dead = True
+        self.network.kill(life)
+        self.files = self._watched(self.files.survivor(power_cut=power_cut, chance=self.random))
+
+    def pause(self) -> None:
+        """Stops the process for a while (SIGSTOP)."""
+        if self.life is not None:
+            self.life.is_paused = True
+
+    def resume(self) -> None:
+        """Lets it go on (SIGCONT)."""
+        if self.life is not None and self.life.is_paused:
+            self.loop.resume(self.life)
