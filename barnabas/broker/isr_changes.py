@@ -75,7 +75,7 @@ class IsrChanges:
         self._unsent: dict[tuple[bytes, int], Unsent] = {}  # those in flight, too
         self._is_sending = False
         self._timer: Timer | None = None
-        self._looks: set[Look] = set()
+        self._looks: dict[Look, None] = {}
         self._look_timer: Timer | None = None
         self._is_closed = False
 
@@ -100,13 +100,13 @@ class IsrChanges:
 
     def look_at(self, look: Look) -> None:
         """Calls ``look`` twice in the time that a follower may lag behind."""
-        self._looks.add(look)
+        self._looks[look] = None
         if self._look_timer is None and not self._is_closed:
             self._look_timer = self._node.scheduler.call_later(self.lag_time_max / 2, self._look)
 
     def look_no_more(self, look: Look) -> None:
         """Ends these calls. Without any there is no timer."""
-        self._looks.discard(look)
+        self._looks.pop(look, None)
         if not self._looks and self._look_timer is not None:
             self._look_timer.cancel()
             self._look_timer = None

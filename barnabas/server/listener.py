@@ -131,7 +131,7 @@ class Listener:
         self._send_buffer: int = config["socket.send.buffer.bytes"]
         self._receive_buffer: int = config["socket.receive.buffer.bytes"]
         self._backlog: int = config["socket.listen.backlog.size"]
-        self.connections: set[Guest] = set()
+        self.connections: dict[Guest, None] = {}  #: in the order in which they came
         self._arriving: deque[Guest] = deque()  # accepted, and not let in yet
         self._engine: Engine | None = None
         self._handshaker: BackgroundThread | None = None
@@ -304,17 +304,17 @@ class Listener:
             logger.warning("Refusing a connection from %s: %s", host, refusal)
             return False
         self.census.enter(host, self.endpoint.name)
-        self.connections.add(connection)
+        self.connections[connection] = None
         return True
 
     def replace(self, handshake: Guest, connection: Connection) -> None:
         """Puts a connection in the place of the handshake that was let in."""
-        self.connections.remove(handshake)
-        self.connections.add(connection)
+        del self.connections[handshake]
+        self.connections[connection] = None
 
     def forget(self, connection: Guest) -> None:
         if connection in self.connections:
-            self.connections.remove(connection)
+            del self.connections[connection]
             self.census.leave(connection.peer[0], self.endpoint.name)
             if not self.connections:
                 self._is_empty.set()

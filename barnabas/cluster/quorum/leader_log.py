@@ -115,7 +115,7 @@ class LeaderLog:
         self._metadata_log = metadata_log
         self._log = metadata_log.log
         self._replicas: dict[ReplicaKey, Replica] = {}
-        self._waiting: set[Callable[[], object]] = set()
+        self._waiting: dict[Callable[[], object], None] = {}  # in the order in which they came
 
     def followers(self) -> list[Replica]:
         """Returns the other voters, whether they have fetched or not."""
@@ -151,14 +151,14 @@ class LeaderLog:
 
     def wait(self, callback: Callable[[], object]) -> None:
         """Has ``callback`` called when there may be another answer: new records, or another leader."""
-        self._waiting.add(callback)
+        self._waiting[callback] = None
 
     def stop_waiting(self, callback: Callable[[], object]) -> None:
-        self._waiting.discard(callback)
+        self._waiting.pop(callback, None)
 
     def advanced(self) -> None:
         """Calls those who wait. Each is called once."""
-        waiting, self._waiting = self._waiting, set()
+        waiting, self._waiting = self._waiting, {}
         for callback in waiting:
             callback()
 

@@ -42,6 +42,9 @@ Watcher = Callable[[int], object]
 """Called with the number of bytes that have become readable; with 0 when something else has changed: the leader or its
 epoch, the log start offset, or that the log can be used."""
 
+Watchers = dict[Watcher, None]
+"""Those who are told, in the order in which they came: the same events call them in the same order."""
+
 Done = Callable[[KafkaError | None], object]
 """Called with None when records are safe, or with the error that says why they may not become so."""
 
@@ -97,10 +100,10 @@ class Partition:
         self.leads = False  #: whether this node is the leader
         self.leader_epoch = -1
         self.followers: Followers | None = None  #: where this node leads, and there are other replicas
-        self._end_watchers: set[Watcher] = set()  # of the log end offset
-        self._low_watchers: set[Watcher] = set()  # of the low watermark
-        self._watchers: set[Watcher] = set()  # of the high watermark
-        self._stable_watchers: set[Watcher] = set()  # of the last stable offset
+        self._end_watchers: Watchers = {}  # of the log end offset
+        self._low_watchers: Watchers = {}  # of the low watermark
+        self._watchers: Watchers = {}  # of the high watermark
+        self._stable_watchers: Watchers = {}  # of the last stable offset
         self._unsafe: dict[bool, deque[Unsafe]] = {}  # in the order of the log; under True with acks=all
         self.use_log(log)
 
@@ -407,17 +410,17 @@ class Partition:
 
         The call may come in the middle of an append: the watcher makes a note, and reads later.
         """
-        self._watchers_of(isolation_level).add(watcher)
+        self._watchers_of(isolation_level)[watcher] = None
 
-    def _watchers_of(self, isolation_level: int) -> set[Watcher]:
+    def _watchers_of(self, isolation_level: int) -> Watchers:
         return (self._watchers, self._stable_watchers, self._end_watchers, self._low_watchers)[isolation_level]
 
     def unwatch(self, watcher: Watcher) -> None:
         """Calls ``watcher`` no more."""
         for watchers in (self._watchers, self._stable_watchers, self._end_watchers, self._low_watchers):
-            watchers.discard(watcher)
+            watchers.pop(watcher, None)
 
-    def _tell(self, watchers: set[Watcher], before: int, after: int, batch: RecordBatch | None) -> None:
+    def _tell(self, watchers: Watchers, before: int, after: int, batch: RecordBatch | None) -> None:
         """Tells the watchers of a watermark how many bytes it has passed."""
         if batch is not None and before == batch.base_offset:
             size = batch.size_in_bytes
