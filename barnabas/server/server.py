@@ -48,8 +48,8 @@ class Server:
     in. ``on_fatal`` is called with the reason when the broker cannot go on; the caller then has to stop the server.
     ``features`` are the levels at which a new cluster starts, where they differ from the default; an existing cluster
     has to be at these levels. ``wrap_peers`` puts something in front of what reaches other nodes. ``bind`` makes the
-    listening sockets; ``new_background`` makes what runs work beside the event loop, and is called with what reaches the
-    loop, and a name.
+    listening sockets. ``new_background`` makes what runs work beside the event loop; it is called with what reaches
+    the loop, and a name.
 
     :raises ConfigError: ``barnabas.compatible.with`` names no release
     """

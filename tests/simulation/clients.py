@@ -15,7 +15,6 @@ from barnabas.errors import (
     KafkaError,
     LeaderNotAvailable,
     NotController,
-    RequestTimedOut,
     TopicAlreadyExists,
 )
 from barnabas.peers.network import NetworkPeers
@@ -227,9 +226,8 @@ class Consumer(Client):
                 )
             ]
             topics = [FetchRequest.FetchTopic(topic_id=self.topic_ids[place[0]], partitions=partitions)]
-            request = FetchRequest(
-                max_wait_ms=100, min_bytes=1, isolation_level=int(self.committed), topics=topics, forgotten_topics_data=[]
-            )
+            request = FetchRequest(max_wait_ms=100, min_bytes=1, topics=topics, forgotten_topics_data=[])
+            request.isolation_level = int(self.committed)
             answer = await self.ask(leader, request)
             check(answer.error_code)
             part = answer.responses[0].partitions[0]

@@ -14,10 +14,10 @@ from typing import Any
 from tests.history.checker import judge
 from tests.history.records import History
 from tests.simulation.clients import Admin, Client, Consumer, Place, Producer, read_to_end
-from tests.simulation.cluster import BROKER, CONTROLLER, SimulatedCluster
+from tests.simulation.cluster import COMBINED, SimulatedCluster
 from tests.simulation.loop import SimulatedLoop
 
-ROLES = (CONTROLLER, BROKER, BROKER, BROKER)
+ROLES = (COMBINED,) * 3
 TOPICS = {"orders": 2}
 
 

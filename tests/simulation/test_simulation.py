@@ -1,11 +1,16 @@
 """Whole clusters under a virtual clock."""
 
+import pytest
+
+from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER
 from tests.simulation.run import run
 
 
-def test_the_same_seed_gives_the_same_run_to_the_byte():
-    first, second, other = run(1, seconds=5), run(1, seconds=5), run(2, seconds=5)
+@pytest.mark.parametrize("roles", [(COMBINED,) * 3, (CONTROLLER, BROKER, BROKER, BROKER)], ids=["combined", "apart"])
+def test_the_same_seed_gives_the_same_run_to_the_byte(roles):
+    first, second, other = (run(seed, seconds=5, roles=roles) for seed in (1, 1, 2))
     assert first.problems == second.problems == other.problems == []
     assert first.messages == second.messages
     assert first.digest == second.digest
     assert first.digest != other.digest
+    assert len(list(first.history.sends())) > 50
