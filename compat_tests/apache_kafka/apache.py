@@ -191,20 +191,22 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def answers(port: int) -> bool:
+def answers(port: int, host: str = "127.0.0.1") -> bool:
     """Whether a Kafka broker answers ApiVersions 0 at this port."""
     frame = bytes.fromhex("0000000a00120000000000010000")
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as connection:
+    with contextlib.suppress(OSError), socket.create_connection((host, port), 1) as connection:
         connection.settimeout(5)
         connection.sendall(frame)
         return len(connection.recv(4)) == 4
     return False
 
 
-def await_answers(port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: float = 60) -> None:
+def await_answers(
+    port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: float = 60, host: str = "127.0.0.1"
+) -> None:
     """Return once the broker at `port` answers; raise `RuntimeError` with its last words when it will not."""
     deadline = time.monotonic() + seconds
-    while not answers(port):
+    while not answers(port, host):
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"the broker did not start:\n{log.read_text(errors='replace')[-2000:]}")
         time.sleep(0.02)

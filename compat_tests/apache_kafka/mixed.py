@@ -54,6 +54,8 @@ class Node:
         self, kind: str, home: Path, properties: Mapping[str, str], port: int, jvm: tuple[str, ...] | None = None
     ) -> None:
         self.kind, self.home, self.port, self.jvm = kind, home, port, jvm
+        self.host = "127.0.0.1"
+        self.prefix: tuple[str, ...] = ()  #: what comes before the command of its process
         self.data = home / "data"
         self.output = home / "output"
         self.properties = {**COMMON, **properties, "log.dirs": str(self.data)}
@@ -62,7 +64,7 @@ class Node:
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def start(self) -> None:
         """Formats the directory if it is new, and returns once the node answers. A node that runs is left alone."""
@@ -80,10 +82,10 @@ class Node:
             command = [*python(), "serve", "--config", str(settings)]
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
-                command, stdout=output, stderr=output, env=environment(), start_new_session=True
+                [*self.prefix, *command], stdout=output, stderr=output, env=environment(), start_new_session=True
             )
         try:
-            await_answers(self.port, self.process, self.output)
+            await_answers(self.port, self.process, self.output, host=self.host)
         except BaseException:
             self.kill()
             raise

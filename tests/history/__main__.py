@@ -5,15 +5,20 @@ Ends with 1 when there is an anomaly; the history, with the plan, stays in the f
 
 import argparse
 import json
+import os
 import signal
 import sys
 import tempfile
 from pathlib import Path
 
-from tests.history.brokers import BROKERS
-from tests.history.plan import WEIGHTS, plan
+from compat_tests.network import APART
+from tests.history.brokers import BROKERS, NETWORKED
+from tests.history.plan import OF_NETWORKS, WEIGHTS, plan
 from tests.history.report import counted, report
 from tests.history.run import run
+
+IS_APART = "BARNABAS_HISTORY_IS_APART"
+"""An environment variable: this process is in a network namespace of its own."""
 
 COUNTS = "counts.json"
 """The file with the counts in the run's folder, from which several runs are added up."""
@@ -25,7 +30,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=7, help="of the plan (7)")
     parser.add_argument("--level", type=int, choices=(1, 2), default=2, help="transaction.version (2)")
     parser.add_argument("--broker", choices=sorted(BROKERS), default="barnabas")
-    parser.add_argument("--without", action="append", choices=sorted(WEIGHTS), default=[], help="leave out a fault")
+    parser.add_argument(
+        "--without", action="append", choices=sorted(WEIGHTS | OF_NETWORKS), default=[], help="leave out a fault"
+    )
     parser.add_argument(
         "--late-of-old",
         action=argparse.BooleanOptionalAction,
@@ -38,6 +45,10 @@ def main() -> int:
     parser.add_argument("--plant", metavar="MISTAKE", help="one of planted.py, to see whether it is found")
     parser.add_argument("--directory", type=Path, help="where the broker's data and the history go; a new one")
     arguments = parser.parse_args()
+    if arguments.broker in NETWORKED and not os.environ.get(IS_APART):
+        os.execvpe(
+            APART[0], [*APART, sys.executable, "-m", "tests.history", *sys.argv[1:]], os.environ | {IS_APART: "1"}
+        )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the broker is ended, and what there is written, on the way
     made = plan(
         arguments.seed,
@@ -46,6 +57,7 @@ def main() -> int:
         without=frozenset(arguments.without),
         late_of_old=arguments.late_of_old,
         consumer_protocol=arguments.consumer_protocol,
+        networked=arguments.broker in NETWORKED,
     )
     home = arguments.directory or Path(tempfile.mkdtemp(prefix="history-"))
     outcome = run(made, home, arguments.broker, arguments.plant)

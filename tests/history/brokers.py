@@ -10,9 +10,12 @@ from pathlib import Path
 from random import Random
 
 from compat_tests.apache_kafka.apache import ApacheKafka
-from compat_tests.apache_kafka.mixed import BARNABAS, Combined, Node
+from compat_tests.apache_kafka.mixed import APACHE, BARNABAS, Combined, Node
+from compat_tests.network import CALLER, Network
 from compat_tests.running import ALONE, BarnabasProcess
 from tests.history.proxy import Proxy
+
+REPLICATION_PORT = 9094  #: in a namespace of its own every port is free
 
 HASTE = {
     "auto.create.topics.enable": "false",
@@ -136,10 +139,11 @@ class Cluster(Broker):
     """
 
     copies = 3
+    kind = BARNABAS
 
     def __init__(self, home: Path, proxy: Proxy, level: int, mistake: str | None = None) -> None:
         assert mistake is None and level == 2, "mistakes and levels are for one broker"
-        self.cluster = Combined(home, [BARNABAS] * 3)
+        self.cluster = Combined(home, [self.kind] * 3)
         self._proxies = [proxy, Proxy(), Proxy()]
         for each in self._proxies[1:]:
             each.__enter__()
@@ -198,8 +202,81 @@ class Cluster(Broker):
         return [line for node in self.nodes for line in node.errors()]
 
 
+class Networked(Cluster):
+    """Three such nodes, each in a network namespace: packets between them, and those of clients, can be lost.
+
+    Nodes reach each other directly, and clients come through the proxies.
+    """
+
+    def __init__(self, home: Path, proxy: Proxy, level: int, mistake: str | None = None) -> None:
+        super().__init__(home, proxy, level, mistake)
+        ids = list(self.cluster.brokers)
+        self.network = Network(ids).__enter__()
+        voters = ",".join(
+            f"{node_id}@{self.network.host(node_id)}:{controller_port(node)}"
+            for node_id, node in self.cluster.brokers.items()
+        )
+        for each, (node_id, node) in zip(self._proxies, self.cluster.brokers.items(), strict=True):
+            host = each.host = node.host = self.network.host(node_id)
+            node.prefix = self.network.command(node_id)
+            between = f"REPLICATION://{host}:{REPLICATION_PORT},CONTROLLER://{host}:{controller_port(node)}"
+            node.properties |= {
+                "listeners": f"PLAINTEXT://{host}:{node.port},{between}",
+                "advertised.listeners": f"PLAINTEXT://{address(each)},{between}",
+                "listener.security.protocol.map": ",".join(
+                    f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "REPLICATION", "CONTROLLER")
+                ),
+                "inter.broker.listener.name": "REPLICATION",
+                "controller.quorum.voters": voters,
+            }
+
+    @property
+    def _id(self) -> int:
+        return self._chosen + 1
+
+    @property
+    def _others(self) -> list[int]:
+        return [each for each in self.network.nodes if each != self._id]
+
+    def isolate(self) -> None:
+        """Nothing arrives at the node or comes from it."""
+        self.network.isolate(self._id)
+
+    def mute(self) -> None:
+        """Nothing that the node sends arrives."""
+        self.network.lose(self._id, [*self._others, CALLER])
+
+    def deafen(self) -> None:
+        """Nothing arrives at the node from the other nodes."""
+        for each in self._others:
+            self.network.lose(each, [self._id])
+
+    def part(self) -> None:
+        """Nothing passes between the node and the next one. Both have the third."""
+        other = self._others[0]
+        self.network.lose(self._id, [other])
+        self.network.lose(other, [self._id])
+
+    def calm(self) -> None:
+        super().calm()
+        self.network.heal()
+
+    def end(self) -> None:
+        super().end()
+        self.network.__exit__()
+
+
+class NetworkedApache(Networked):
+    """Three nodes of Apache Kafka."""
+
+    kind = APACHE
+
+
 BROKERS: dict[str, type[Barnabas] | type[Apache] | type[Cluster]] = {
     "barnabas": Barnabas,
     "apache": Apache,
     "cluster": Cluster,
+    "network": Networked,
+    "apache-network": NetworkedApache,
 }
+NETWORKED = {name for name, kind in BROKERS.items() if issubclass(kind, Networked)}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from tests.history.brokers import Broker
+from tests.history.brokers import Broker, Networked
 from tests.history.plan import Plan
 from tests.history.proxy import Proxy
 
@@ -35,6 +35,12 @@ class Faults:
     def proxy(self) -> Proxy:
         """Before the broker to which it happens."""
         return self.broker.proxy
+
+    @property
+    def network(self) -> Networked:
+        """Between the nodes, if there is one: the plan knows."""
+        assert isinstance(self.broker, Networked)
+        return self.broker
 
     def run(self) -> None:
         """Until there are no more, or it is time to end; the broker runs, and all is calm, when it returns."""
@@ -88,6 +94,23 @@ class Faults:
         self.proxy.late({key: 0 if self.plan.late_of_old else LATE[key] for key in keys}, seconds)
         time.sleep(0.5)
         self.proxy.late({}, 0)
+
+    def isolate(self, seconds: float) -> None:
+        self._lose(self.network.isolate, seconds)
+
+    def mute(self, seconds: float) -> None:
+        self._lose(self.network.mute, seconds)
+
+    def deafen(self, seconds: float) -> None:
+        self._lose(self.network.deafen, seconds)
+
+    def part(self, seconds: float) -> None:
+        self._lose(self.network.part, seconds)
+
+    def _lose(self, begin: Callable[[], None], seconds: float) -> None:
+        begin()
+        time.sleep(seconds)
+        self.network.calm()
 
     def pause(self, seconds: float) -> None:
         self.broker.pause()

@@ -3,7 +3,7 @@
 Draws lots and nothing else. The same seed gives the same plan; how far each process gets with it is up to the machine.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any
@@ -17,7 +17,11 @@ KEYS = [f"{topic}-{partition}" for topic, count in TOPICS.items() for partition 
 WRITABLE = [key for key in KEYS if not key.startswith("outputs")]
 
 COMMIT, ABORT, CRASH = "commit", "abort", "crash"
-PAUSES = {"kill": (0.0, 1.0), "restart": (0.0, 0.3), "pause": (0.5, 4.5), "late": (3.2, 5.0), "silence": (0.5, 4.0)}
+LOSS = (0.5, 6.0)
+PAUSES = {
+    "kill": (0.0, 1.0), "restart": (0.0, 0.3), "pause": (0.5, 4.5), "late": (3.2, 5.0), "silence": (0.5, 4.0),
+    "isolate": LOSS, "mute": LOSS, "deafen": LOSS, "part": LOSS,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Plan:
 
 
 WEIGHTS = {"kill": 6, "restart": 2, "cut": 4, "delay": 3, "silence": 2, "late": 3, "pause": 2}
+OF_NETWORKS = {"isolate": 4, "mute": 3, "deafen": 3, "part": 3}  #: and what happens only between nodes
 
 
 def plan(
@@ -86,8 +91,11 @@ def plan(
     without: frozenset[str] = frozenset(),
     late_of_old: bool = True,
     consumer_protocol: bool = False,
+    networked: bool = False,
 ) -> Plan:
     """The plan of so many seconds at a level of transaction.version, without some kinds of faults.
+
+    :param networked: whether packets between nodes can be lost
 
     With ``consumer_protocol`` all but one of librdkafka's processes speak that in their groups, one of which they share
     with a process that does not.
@@ -99,13 +107,14 @@ def plan(
     for number, name in enumerate([newer, newer, "kafka-python"]):
         workers.append(Worker(f"t{number}-{name}", name, "inputs", "outputs", "transformers"))
     workers.append(Worker(f"t3-{raw}", raw, "inputs-alone", "outputs-alone", "transformer-alone"))
-    faults = tuple(_faults(Random(f"{seed}/faults"), seconds, without))
+    weights = WEIGHTS | (OF_NETWORKS if networked else {})
+    weights = {kind: weight for kind, weight in weights.items() if kind not in without}
+    faults = tuple(_faults(Random(f"{seed}/faults"), seconds, weights))
     return Plan(seed, seconds, level, tuple(workers), faults, late_of_old)
 
 
-def _faults(random: Random, seconds: float, without: frozenset[str]) -> Iterator[Fault]:
+def _faults(random: Random, seconds: float, weights: Mapping[str, int]) -> Iterator[Fault]:
     """Faults until the time is over: first one of each kind, a kill before the others."""
-    weights = {kind: weight for kind, weight in WEIGHTS.items() if kind not in without}
     first = sorted(weights, key=lambda kind: (kind != "kill", random.random()))
     spent = 0.0
     while weights:

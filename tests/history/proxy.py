@@ -26,6 +26,8 @@ class Proxy:
 
     def __init__(self) -> None:
         self.port = 0
+        self.host = "127.0.0.1"
+        """The broker's."""
         self.target: int | None = None
         """The broker's port; as long as it is None, clients are turned away."""
         self.delay_s = 0.0
@@ -115,7 +117,7 @@ class Proxy:
             writer.transport.abort()
             return
         try:
-            upstream = await asyncio.open_connection("127.0.0.1", self.target)
+            upstream = await asyncio.open_connection(self.host, self.target)
         except OSError:
             writer.transport.abort()
             return

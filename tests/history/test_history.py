@@ -5,8 +5,10 @@
 
 import pytest
 
+from compat_tests import network
 from tests.history.checker import judge
 from tests.history.pieces import piece, was_ended_by_a_client
+from tests.history.plan import OF_NETWORKS
 from tests.history.records import OK, read
 
 SEED = 7
@@ -45,6 +47,16 @@ def test_clients_of_three_brokers_under_faults_see_nothing_that_is_wrong(request
     assert code == 0, said
     assert any(event["kind"] == "kill over" for event in history.events)
     assert any(operation.is_transaction and operation.outcome == OK for operation in history.operations)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_clients_of_nodes_that_lose_each_other_see_nothing_that_is_wrong(request, tmp_path):
+    if not network.is_possible():
+        pytest.skip("network namespaces cannot be made here")
+    code, said, history = carried_out(request, tmp_path, "--broker", "network", "--seconds", "60")
+    assert code == 0, said
+    assert set(OF_NETWORKS) <= {event["kind"] for event in history.events}
 
 
 @pytest.mark.timeout(900)

@@ -5,7 +5,7 @@ from itertools import islice
 import pytest
 
 from tests.history.clients import NEWER
-from tests.history.plan import CRASH, KEYS, WEIGHTS, WRITABLE, plan, steps
+from tests.history.plan import CRASH, KEYS, OF_NETWORKS, WEIGHTS, WRITABLE, plan, steps
 
 
 def drawn(made, worker, count=500):
@@ -30,6 +30,10 @@ def test_each_fault_has_its_turn_a_kill_first(seed):
     assert faults[0].kind == "kill"
     assert {fault.kind for fault in faults} == set(WEIGHTS)
     assert sum(fault.wait_s + fault.seconds for fault in faults) <= 60
+
+
+def test_packets_are_lost_where_there_is_a_network_between_nodes():
+    assert {fault.kind for fault in plan(7, 120, 2, networked=True).faults} == set(WEIGHTS | OF_NETWORKS)
 
 
 def test_faults_can_be_left_out():

@@ -1,0 +1,101 @@
+"""A network of the kernel's own: a namespace for each node, joined by a bridge, in which packets can be lost silently.
+
+Knows nothing of what the nodes are. The caller is in a network namespace of its own already (``unshare --net``), which
+takes the bridge: nothing of it is seen outside, and all of it ends with its processes.
+"""
+
+import subprocess
+import time
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Self
+
+SUBNET = "10.77.0"
+CALLER = 254  #: the last number of the caller's address; a node's is its id
+NOBODY = "02:00:00:00:00:ff"  #: the bridge forwards frames for it to everybody, and nobody takes them
+PATIENCE_S = 10.0
+
+#: Puts a command into namespaces of its own, in which it may do what the network takes.
+APART = ("unshare", "--user", "--map-root-user", "--net")
+
+
+def is_possible() -> bool:
+    """Whether this machine lets a process have such a network: namespaces, ``ip``, bridges and pairs of devices."""
+    words = "ip link add br0 type bridge && ip link add v1 type veth peer name v2 && command -v nsenter"
+    try:
+        return subprocess.run([*APART, "sh", "-c", words], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+class Network:
+    """The namespaces of nodes, by id; a context manager."""
+
+    def __init__(self, nodes: Iterable[int]) -> None:
+        self.nodes = list(nodes)
+        self._holders: dict[int, subprocess.Popen[bytes]] = {}
+
+    @staticmethod
+    def host(node: int) -> str:
+        return f"{SUBNET}.{node}"
+
+    def command(self, node: int) -> tuple[str, ...]:
+        """What comes before a command that is to run at a node."""
+        return ("nsenter", f"--net={self._namespace(node)}", "--")
+
+    def __enter__(self) -> Self:
+        try:
+            _ip("link set lo up")
+            _ip("link add br0 type bridge")
+            _ip(f"addr add {SUBNET}.{CALLER}/24 dev br0")
+            _ip("link set br0 up")
+            for node in self.nodes:
+                self._add(node)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """A namespace ends with the last of its processes, and its holder when the caller does."""
+        for holder in self._holders.values():
+            holder.kill()
+            holder.wait()
+        _ip("link del br0")
+
+    def _add(self, node: int) -> None:
+        holder = self._holders[node] = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE)
+        own, end = Path("/proc/self/ns/net").readlink(), time.monotonic() + PATIENCE_S
+        while self._namespace(node).readlink() == own:
+            assert time.monotonic() < end, "no network namespace"
+            time.sleep(0.005)
+        _ip(f"link add v{node} type veth peer name eth0 netns {holder.pid}")
+        _ip(f"link set v{node} master br0 up")
+        for words in ("link set lo up", f"addr add {self.host(node)}/24 dev eth0", "link set eth0 up"):
+            _ip(words, self.command(node))
+
+    def _namespace(self, node: int) -> Path:
+        return Path(f"/proc/{self._holders[node].pid}/ns/net")
+
+    # ------------------------------------------------------------ faults
+
+    def isolate(self, node: int) -> None:
+        """Loses every packet from and to a node, those of clients among them."""
+        _ip(f"link set v{node} nomaster")
+
+    def lose(self, sender: int, receivers: Collection[int]) -> None:
+        """Loses every packet from a node to others, or to the caller. Those of the other direction arrive."""
+        for receiver in receivers:
+            address = self.host(receiver)
+            _ip(f"neigh replace {address} lladdr {NOBODY} nud permanent dev eth0", self.command(sender))
+
+    def heal(self) -> None:
+        """Loses nothing any more."""
+        for node in self.nodes:
+            _ip(f"link set v{node} master br0")
+            _ip("neigh flush nud permanent dev eth0", self.command(node))
+
+
+def _ip(words: str, where: tuple[str, ...] = ()) -> None:
+    ran = subprocess.run([*where, "ip", *words.split()], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, f"ip {words}: {ran.stderr}"
