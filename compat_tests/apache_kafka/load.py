@@ -1,20 +1,26 @@
-"""An idempotent producer that never stops while nodes come and go and remembers what was acknowledged, and patience.
+"""Producers and a group that go on while nodes come and go, and remember what was acknowledged and read; and patience.
 
 Knows nothing of the brokers.
 """
 
+import contextlib
+import json
+import subprocess
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
+
+from .apache import CURRENT, java_command
 
 PARTITIONS = 3
 WITHIN = 30.0
 
 
 class Load:
-    """Sends numbers to the partitions of a topic in turn, from a thread of its own, until it is stopped."""
+    """librdkafka's idempotent producer: sends numbers to the partitions of a topic in turn, until it is stopped."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.acknowledged: list[list[int]] = [[] for _ in range(PARTITIONS)]
@@ -58,6 +64,65 @@ class Load:
         """Returns when everything that was sent has been answered."""
         self._stops.set()
         self._thread.join(90)
+
+
+class JavaLoad:
+    """The Java client's idempotent producer: Apache Kafka's VerifiableProducer sends numbers until it is stopped."""
+
+    def __init__(self, bootstrap: str, topic: str, home: Path) -> None:
+        config = home / "java-producer.properties"
+        config.write_text(f"enable.idempotence=true\nretries={2**31 - 1}\n")  # the tool has 0 retries by itself
+        words = ["--bootstrap-server", bootstrap, "--topic", topic, "--throughput", "100", "--acks", "-1"]
+        words += ["--command-config", str(config)]
+        command = java_command(
+            CURRENT,
+            "org.apache.kafka.tools.VerifiableProducer",
+            words,
+            options=("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        )
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def stop(self) -> tuple[set[int], list[str]]:
+        """Returns the acknowledged numbers, and the errors, once everything that was sent has been answered."""
+        self._process.terminate()  # its hook closes the producer
+        output, _ = self._process.communicate(timeout=90)
+        acknowledged, failures = set(), []
+        for line in output.splitlines():
+            with contextlib.suppress(ValueError):
+                said = json.loads(line)
+                if said["name"] == "producer_send_success":
+                    acknowledged.add(int(said["value"]))
+                elif said["name"] == "producer_send_error":
+                    failures.append(line)
+        return acknowledged, failures
+
+
+class Group:
+    """A group of two members that reads a topic, and commits, until it has read what it is to read."""
+
+    def __init__(self, bootstrap: str, topic: str, name: str) -> None:
+        self.seen: set[bytes] = set()
+        self._ends = threading.Event()
+        self._members = [threading.Thread(target=self._run, args=(bootstrap, topic, name)) for _ in range(2)]
+        for member in self._members:
+            member.start()
+
+    def _run(self, bootstrap: str, topic: str, name: str) -> None:
+        consumer = Consumer({
+            "bootstrap.servers": bootstrap, "group.id": name, "auto.offset.reset": "earliest", "log_level": 0,
+            "auto.commit.interval.ms": 200, "reconnect.backoff.max.ms": 200, "session.timeout.ms": 6000,
+        })  # fmt: skip
+        consumer.subscribe([topic])
+        while not self._ends.is_set():
+            message = consumer.poll(0.1)
+            if message is not None and message.error() is None:
+                self.seen.add(message.value() or b"")
+        consumer.close()
+
+    def end(self) -> None:
+        self._ends.set()
+        for member in self._members:
+            member.join(60)
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

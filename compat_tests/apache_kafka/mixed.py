@@ -26,6 +26,7 @@ COPIES = 3
 NOBODYS_FAULT = (
     "NotControllerException",  # a heartbeat comes after the controller's election and before its activation
     "controller event queue overloaded",  # a heartbeat comes late because this machine is busy
+    "to exist, but it was missing. Creating",  # a reassignment adds a replica
     "OutOfOrderSequenceException",  # librdkafka sends to the new leader before the old one's connection has failed
 )
 
@@ -44,6 +45,7 @@ COMMON = {
     "broker.session.timeout.ms": "3000",
     "replica.lag.time.max.ms": "5000",
     "group.initial.rebalance.delay.ms": "0",
+    "replication.quota.window.num": "2",  # a second's worth may be copied at once, not ten
 }
 
 

@@ -12,17 +12,18 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, ElectionType, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from kafka import KafkaAdminClient
 
 from barnabas.records.batch import batches
 
-from .load import PARTITIONS, WITHIN, Load, until
+from .load import PARTITIONS, WITHIN, Group, JavaLoad, Load, until
 from .mixed import APACHE, BARNABAS, Combined, Mixed, Node
 
 pytestmark = pytest.mark.xdist_group("mixed_clusters")  # it has brokers of its own
 
-TOPIC, TRANSACTED, GROUP = "orders", "transacted", "readers"
+TOPIC, TRANSACTED, OF_JAVA, MOVED, GROUP = "orders", "transacted", "of-java", "moved", "readers"
+MOVED_BYTES, RATE = 2_400_000, 1_000_000  #: of the topic that is moved, and how many bytes a second it may take
 
 CLUSTERS = {
     "two of ours and one of Apache's, under Apache's controller": (APACHE, [BARNABAS, BARNABAS, APACHE]),
@@ -70,10 +71,53 @@ class Story:
             kafka.close()
 
     @staticmethod
-    def _partition(index: int) -> object:
+    def _partition(index: int, topic: str = TOPIC) -> object:
         from kafka.structs import TopicPartition as Place
 
-        return Place(TOPIC, index)
+        return Place(topic, index)
+
+    def reassign(self) -> None:
+        """Moves a topic of one copy from each broker to the next, slowed down by throttles, while it is written."""
+        first, *others = self.ids
+        new = NewTopic(MOVED, 1, replica_assignment=[[first]], config={"min.insync.replicas": "1"})
+        self.admin.create_topics([new])[MOVED].result(WITHIN)
+        producer = Producer({"bootstrap.servers": self.cluster.bootstrap, "enable.idempotence": True, "log_level": 0})
+        for number in range(MOVED_BYTES // 10_000):
+            producer.produce(MOVED, b"%010d" % number * 1000)
+        assert producer.flush(WITHIN) == 0
+        self._throttle(AlterConfigOpType.SET)
+        kafka = KafkaAdminClient(bootstrap_servers=self.cluster.bootstrap)
+        try:
+            for node in (*others, first):
+                begun = time.monotonic()
+                kafka.alter_partition_reassignments({self._partition(0, MOVED): [node]})
+                producer.produce(MOVED, b"to %d" % node)
+                until(lambda node=node: self._replicas(MOVED) == [node], f"{MOVED} is moved to broker {node}")
+                assert time.monotonic() - begun > 0.9, "the throttle slows nothing down"
+        finally:
+            kafka.close()
+        assert producer.flush(WITHIN) == 0
+        self._throttle(AlterConfigOpType.DELETE)
+
+    def _throttle(self, operation: AlterConfigOpType) -> None:
+        """Limits how fast the topic is copied, or no longer does."""
+        configs = {
+            (ResourceType.BROKER, str(node)): {
+                f"{side}.replication.throttled.rate": str(RATE) for side in ("leader", "follower")
+            }
+            for node in self.ids
+        }
+        sides = ("leader", "follower")
+        configs[ResourceType.TOPIC, MOVED] = {f"{side}.replication.throttled.replicas": "*" for side in sides}
+        for resource, entries in configs.items():
+            changes = [ConfigEntry(name, value, incremental_operation=operation) for name, value in entries.items()]
+            wanted = ConfigResource(*resource, incremental_configs=changes)
+            for future in self.admin.incremental_alter_configs([wanted]).values():
+                future.result(WITHIN)
+
+    def _replicas(self, topic: str) -> list[int]:
+        found = self.admin.list_topics(topic, timeout=5).topics[topic].partitions[0]
+        return list(found.replicas) if found.leader == found.replicas[0] and found.leader in found.isrs else []
 
     def transact(self, number: int) -> None:
         """Writes one transaction, and another one that is aborted."""
@@ -92,17 +136,17 @@ class Story:
             else:
                 producer.abort_transaction(WITHIN)
 
-    def read(self, topic: str, *, committed: bool = False) -> dict[int, list[bytes]]:
+    def read(self, topic: str, *, committed: bool = False, partitions: int = PARTITIONS) -> dict[int, list[bytes]]:
         """Returns the values of each partition, up to its end."""
         consumer = Consumer({
             "bootstrap.servers": self.cluster.bootstrap, "group.id": "check", "enable.auto.commit": False,
             "isolation.level": "read_committed" if committed else "read_uncommitted", "enable.partition.eof": True,
             "log_level": 0,
         })  # fmt: skip
-        found: dict[int, list[bytes]] = {partition: [] for partition in range(PARTITIONS)}
+        found: dict[int, list[bytes]] = {partition: [] for partition in range(partitions)}
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in found])
         at_end, end = set[int](), time.monotonic() + WITHIN
-        while len(at_end) < PARTITIONS:
+        while len(at_end) < partitions:
             assert time.monotonic() < end, f"{topic} cannot be read to its end"
             message = consumer.poll(1)
             if message is None:
@@ -137,13 +181,15 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mixed]:
         yield cluster
 
 
-def test_nothing_acknowledged_is_lost(cluster: Mixed) -> None:
+def test_nothing_acknowledged_is_lost(cluster: Mixed, tmp_path: Path) -> None:
     story = Story(cluster)
-    story.create(TOPIC, TRANSACTED)
-    load = Load(cluster.bootstrap, TOPIC)
+    story.create(TOPIC, TRANSACTED, OF_JAVA)
+    load, of_java = Load(cluster.bootstrap, TOPIC), JavaLoad(cluster.bootstrap, OF_JAVA, tmp_path)
+    group = Group(cluster.bootstrap, TOPIC, "followers")
     try:
         load.goes_on()
         story.move_leaders()
+        story.reassign()
         for number, node in enumerate(story.ids):
             story.transact(number)
             story.commit(number)
@@ -158,14 +204,27 @@ def test_nothing_acknowledged_is_lost(cluster: Mixed) -> None:
             until(story.is_whole, f"all replicas are in sync after broker {node} was restarted")
         story.transact(99)
         story.commit(99)
+        load.stop()
+        wanted = {b"%d" % number for numbers in load.acknowledged for number in numbers}
+        until(lambda: wanted <= group.seen, "the group has read everything")
     finally:
         load.stop()
+        group.end()
+        acknowledged, failures = of_java.stop()
     check(story, load)
+    assert failures == []
+    written = [int(value) for values in story.read(OF_JAVA).values() for value in values]
+    assert len(written) == len(set(written)), "the Java producer has written records twice"
+    assert acknowledged and acknowledged <= set(written), "records of the Java producer are lost"
+    (moved, *_) = story.read(MOVED, partitions=1).values()
+    assert [value[:10] for value in moved if value[:3] != b"to "] == [
+        b"%010d" % n for n in range(MOVED_BYTES // 10_000)
+    ]
     for partition, values in story.read(TRANSACTED, committed=True).items():
         assert values == [b"kept %d" % number for number in (0, 1, 2, 99)], partition
     for node in cluster.brokers.values():
         node.stop()
-    for topic in (TOPIC, TRANSACTED):
+    for topic in (TOPIC, TRANSACTED, OF_JAVA):
         for partition in range(PARTITIONS):
             logs = {node.home.name: contents(node.data / f"{topic}-{partition}") for node in cluster.brokers.values()}
             assert len(set(logs.values())) == 1, {name: len(log) for name, log in logs.items()}
