@@ -46,7 +46,7 @@ class Coordinators:
                 self._share.start(self._led(self._share))
         return self._share
 
-    def runtimes(self) -> Iterator[CoordinatorRuntime[Any]]:
+    def _runtimes(self) -> Iterator[CoordinatorRuntime[Any]]:
         """Yields the runtimes, each after those that it uses: groups use share state, transactions use groups."""
         if self._share is not None:
             yield self._share
@@ -60,7 +60,7 @@ class Coordinators:
         if SHARE_GROUP_STATE in self._node.image.topics_by_name:
             _ = self.share
         self._has_started = True
-        for runtime in self.runtimes():
+        for runtime in self._runtimes():
             runtime.start(self._led(runtime))
 
     def _led(self, runtime: CoordinatorRuntime[Any]) -> dict[int, int]:
@@ -73,7 +73,7 @@ class Coordinators:
     def stop(self) -> None:
         """Resigns all shards."""
         self._has_started = False
-        for runtime in self.runtimes():
+        for runtime in self._runtimes():
             runtime.stop()
 
     # ------------------------------------------------------------ metadata
@@ -82,7 +82,7 @@ class Coordinators:
         """Elects and resigns shards, and tells the others which topics have changed."""
         if not self._has_started:
             return
-        for runtime in self.runtimes():
+        for runtime in self._runtimes():
             self._follow(runtime, delta)
         self.groups.on_image(delta)
         self.transactions.on_image(delta)

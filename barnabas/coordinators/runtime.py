@@ -70,11 +70,6 @@ class CoordinatorRuntime(Generic[S]):
         context = self._contexts.get(index)
         return context is not None and context.state is State.ACTIVE
 
-    @property
-    def is_loading(self) -> bool:
-        """Whether a shard is being loaded."""
-        return bool(self._loadings)
-
     def shards(self) -> list[S]:
         """Returns all shards on this node, with their deadlines up to date, but for those that have failed.
 

@@ -40,12 +40,16 @@ class AtStart(NamedTuple):
     users: Collection[str] = ()  #: whose SCRAM credentials stay
 
 
-def reset(broker: Broker, at_start: AtStart, done: Callable[[], object]) -> None:
+def reset(
+    broker: Broker, at_start: AtStart, done: Callable[[], object], *, kept_topics: Collection[bytes] = ()
+) -> None:
     """Removes topics, groups, transactions, sessions, dynamic configs, quotas and new users.
 
     Features and ACLs become what they were at the start.
 
     ``metadata.version`` and ``kraft.version`` stay, since they cannot go down. Connections stay, too.
+
+    :param kept_topics: the ids of topics that stay
     """
     image, controller = broker.image, broker.controller
     updates = _updates(image.features, at_start.features)
@@ -72,7 +76,8 @@ def reset(broker: Broker, at_start: AtStart, done: Callable[[], object]) -> None
         broker.fetch_sessions.clear()
         done()
 
-    controller.submit(DeleteTopics([(None, topic_id) for topic_id in image.topics_by_id]), deleted)
+    topics = [(None, topic_id) for topic_id in image.topics_by_id if topic_id not in kept_topics]
+    controller.submit(DeleteTopics(topics), deleted)
 
 
 def _without_quotas(quotas: Iterable[tuple[QuotaEntity, str]]) -> list[QuotaAlteration]:

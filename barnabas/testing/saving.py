@@ -8,7 +8,8 @@ import asyncio
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
@@ -29,6 +30,7 @@ from barnabas.wire.messages.metadata_records import (
     ProducerIdsRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
+    TopicRecord,
     decode_metadata_record,
 )
 
@@ -128,22 +130,39 @@ def _saved(log: PartitionLog) -> SavedLog:
 async def restore(broker: Broker, state: State, at_start: AtStart) -> None:
     """Replaces what the broker has by what was saved. Returns when its coordinators have loaded their logs.
 
+    Topics that exist still are kept, and those of their logs that have changed are written anew.
+
     :raises KafkaError: the metadata cannot be written
     """
-    emptied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    reset(broker, at_start._replace(acls=()), lambda: emptied.set_result(None))
-    await emptied
-    records = [_of_this_node(broker, each) for each in state.records]
+    saved, _ = MetadataImage().apply([_of_this_node(broker, each) for each in state.records])
+    kept = {
+        topic.id
+        for topic in saved.topics_by_id.values()
+        if (mine := broker.image.topics_by_id.get(topic.id)) is not None
+        and mine.partitions.keys() == topic.partitions.keys()
+    }
+    broker.coordinators.stop()
+    try:
+        emptied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done = partial(emptied.set_result, None)
+        reset(broker, at_start._replace(acls=()), done, kept_topics=kept)
+        await emptied
+        for (name, index), log in state.logs.items():
+            _write_log(broker, saved, name, index, log)
+        await _written(broker, list(_records(broker, state, kept)))
+    finally:
+        broker.coordinators.start()
+
+
+def _records(broker: Broker, state: State, kept: Collection[bytes]) -> Iterator[Any]:
+    """Yields the records to be written."""
+    for record in state.records:
+        if not isinstance(record, TopicRecord | PartitionRecord) or record.topic_id not in kept:
+            yield _of_this_node(broker, record)
     if state.next_producer_id > broker.image.next_producer_id:
         # Ids that have been used in these logs are not given out again.
-        records.append(ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=state.next_producer_id))
+        yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=state.next_producer_id)
         broker.producer_ids.forget()
-    after, _ = MetadataImage().apply(records)
-    for (name, index), saved in state.logs.items():
-        _write_log(broker, after, name, index, saved)
-    await _written(broker, records)
-    while any(each.is_loading for each in broker.coordinators.runtimes()):
-        await asyncio.sleep(0.0005)
 
 
 def _of_this_node(broker: Broker, record: Any) -> Any:
@@ -167,27 +186,27 @@ def _of_this_node(broker: Broker, record: Any) -> Any:
 
 
 def _write_log(broker: Broker, image: MetadataImage, name: str, index: int, saved: SavedLog) -> None:
-    """Writes the log of a partition before the partition exists: its leader finds it."""
+    """Writes the log of a partition. Where the partition does not exist yet, its leader finds the log."""
     topic = image.topics_by_name[name]
     config = broker.config.topic(image.configs_of(TOPIC_RESOURCE, name))
     now_ms = broker.clock.time_ms()
     log = broker.log_manager.create(name, index, topic.id, config)
+    if log.log_end_offset and _saved(log) == saved:
+        return
+    first = int.from_bytes(saved.data[:8]) if saved.data else saved.start_offset
+    if first or log.log_end_offset:
+        log.truncate_fully_and_start_at(first, now_ms)
     if saved.data:
-        first = int.from_bytes(saved.data[:8])
-        if first:
-            log.truncate_fully_and_start_at(first, now_ms)
         log.append_as_follower(saved.data, now_ms=now_ms)
-    elif saved.start_offset:
-        log.truncate_fully_and_start_at(saved.start_offset, now_ms)
     log.maybe_set_high_watermark(saved.high_watermark)
     log.delete_records_before(saved.start_offset)
 
 
-async def _written(broker: Broker, records: Iterable[Any]) -> None:
+async def _written(broker: Broker, records: list[Any]) -> None:
     written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def done(result: None, error: KafkaError | None) -> None:
         written.set_result(None) if error is None else written.set_exception(error)
 
-    broker.controller.submit(WriteRecords(list(records)), done)
+    broker.controller.submit(WriteRecords(records), done)
     await written
