@@ -7,12 +7,13 @@ delay the broker's first response.
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from barnabas import __version__
 from barnabas.cluster.features import METADATA_VERSION, first_levels, metadata_version_named
 from barnabas.config import BrokerConfig, ConfigError, sources
+from barnabas.server.http_services import has_packages
 from barnabas.server.run import run
 from barnabas.server.server import Server
 
@@ -104,6 +105,8 @@ def serve(options: Options) -> int:
     try:
         properties = merged_properties(options, os.environ)
         features = feature_levels(options)
+        if options.dev and has_packages():
+            properties.setdefault("barnabas.admin.listener", "127.0.0.1:0")
         if options.dev and not {"log.dirs", "log.dir"} & set(properties):
             from tempfile import TemporaryDirectory
 
@@ -158,6 +161,9 @@ def feature_levels(options: Options) -> dict[str, int]:
 
 def _run(properties: dict[str, str], features: dict[str, int], options: Options) -> int:
     config = BrokerConfig.from_properties(properties, dev=options.dev)
+    new_server: Callable[..., Server] = Server
+    if config["barnabas.admin.listener"]:
+        from barnabas.admin.turnable import new_turnable_server as new_server
     parent, ready_file, ready = options.parent_pid, options.ready_file, announce
     if parent is not None and not parent.isdecimal():
         raise ConfigError("--parent-pid", parent, "the id of a process")
@@ -170,7 +176,8 @@ def _run(properties: dict[str, str], features: dict[str, int], options: Options)
             announce(server)
             ready_files.write(ready_file, server, client_address(server) if config.is_broker else None)
 
-    return run(config, ready, features, parent_pid=None if parent is None else int(parent))
+    pid = None if parent is None else int(parent)
+    return run(config, ready, features, new_server=new_server, parent_pid=pid)
 
 
 def announce(server: Server) -> None:

@@ -4,6 +4,7 @@ Knows nothing of connections and threads' loops. Chance and time are passed in: 
 the same faults.
 """
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable
@@ -102,7 +103,8 @@ LEADER_APIS: Final = ("Metadata", "DescribeTopicPartitions")
 class Rule:
     """One rule, which counts how often it has fired. At the end of a ``with`` block it is lifted."""
 
-    def __init__(self, owner: "Rules", match: Match, when: When, action: Action, began: float) -> None:
+    def __init__(self, owner: "Rules", match: Match, when: When, action: Action, began: float, number: int = 0) -> None:
+        self.number = number  #: of the rules of one broker, from 1 on
         self.match, self.when, self.action = match, when, action
         self._owner = owner
         self._began = began
@@ -274,6 +276,7 @@ class Rules:
         self.random = random
         self._changed = changed
         self._rules: tuple[Rule, ...] = ()
+        self._numbers = itertools.count(1)
         self._lines: list[str] = []
 
     def add(self, **given: Any) -> Rule:
@@ -290,7 +293,14 @@ class Rules:
                 known = (*MATCHES, *WHENS, *ACTIONS)
                 raise ImpossibleRule(f"a rule has no {name!r}{nearest(name, known)}")
         parts = [{name: value for name, value in given.items() if name in of} for of in (MATCHES, WHENS, ACTIONS)]
-        return Rule(self, Match(**parts[0]), When(**parts[1]), Action(**parts[2]), self._clock.monotonic())
+        return Rule(
+            self, Match(**parts[0]), When(**parts[1]), Action(**parts[2]), self._clock.monotonic(), next(self._numbers)
+        )
+
+    @property
+    def all(self) -> tuple[Rule, ...]:
+        """The rules that have not been lifted."""
+        return self._rules
 
     def lift(self, rule: Rule) -> None:
         """Takes a rule back."""

@@ -1,6 +1,7 @@
 """Rules as text, a line each, for tests in other languages: ``Produce nth=2 error=NOT_LEADER_OR_FOLLOWER``.
 
-Knows nothing of what the rules do. The first word is the API, ``*`` any; ``#`` begins a comment.
+Knows nothing of what the rules do. The first word is the API, ``*`` any; ``#`` begins a comment. A text that begins
+with ``-`` is YAML: a list of rules with the same names.
 """
 
 import shlex
@@ -27,7 +28,12 @@ SWITCHES = frozenset({"handled", "stale", "refuse"})
 
 
 def parse(text: str) -> list[dict[str, Any]]:
-    """Returns the arguments of a rule for each line. :raises ImpossibleRule: a line is none, with its number"""
+    """Returns the arguments of a rule for each line, or for each item of a list in YAML.
+
+    :raises ImpossibleRule: a line is none, with its number
+    """
+    if text.lstrip().startswith("- "):
+        return _parse_yaml(text)
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         words = shlex.split(line, comments=True)
@@ -37,6 +43,25 @@ def parse(text: str) -> list[dict[str, Any]]:
             except ValueError as error:
                 raise ImpossibleRule(f"line {number}: {error}") from None
     return found
+
+
+def _parse_yaml(text: str) -> list[dict[str, Any]]:
+    try:
+        import yaml
+    except ImportError:
+        raise ImpossibleRule("a script in YAML needs a package: pip install 'barnabas[admin]'") from None
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ImpossibleRule(f"this is no YAML: {error}") from None
+    for number, each in enumerate(found, 1):
+        if not isinstance(each, dict):
+            raise ImpossibleRule(f"rule {number}: {each!r} is not of the form name: value")
+        if each.get("api") == "*":
+            del each["api"]
+        if isinstance(each.get("coordinator"), list):
+            each["coordinator"] = tuple(each["coordinator"])
+    return list(found)
 
 
 def _rule(words: list[str]) -> dict[str, Any]:

@@ -8,10 +8,10 @@ import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from barnabas.config.validators import ConfigError
+from barnabas.server.http_services import has_packages
 from barnabas.server.listener import bind
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 """An ASGI application, as those of starlette are."""
-
-PACKAGES: Final = ("starlette", "uvicorn")
-"""What every service needs. Each extra that has one contains them."""
 
 BACKLOG: Final = 128
 
@@ -66,7 +63,7 @@ def require(config: str, value: str, extra: str, *packages: str) -> None:
 
     :raises ConfigError: one is missing
     """
-    if any(find_spec(each) is None for each in (*PACKAGES, *packages)):
+    if not has_packages(*packages):
         raise ConfigError(config, value, f"set where the extra is installed: pip install 'barnabas[{extra}]'")
 
 

@@ -6,18 +6,27 @@ is set.
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from importlib.util import find_spec
+from typing import Any, Final
 
 from barnabas.config import BrokerConfig
 
-if TYPE_CHECKING:
-    from barnabas.server.http import HttpService
+MODULES: Final[Mapping[str, str]] = {
+    "barnabas.admin.listener": "barnabas.admin.service",
+}
+"""By config, the module whose ``new_service(server)`` returns a :class:`barnabas.server.http.HttpService`."""
 
-MODULES: Final[Mapping[str, str]] = {}
-"""By config, the module whose ``new_service(server)`` returns the :class:`HttpService`."""
+
+PACKAGES: Final = ("starlette", "uvicorn")
+"""What every service needs. Each extra that has one contains them."""
 
 
-def new_services(server: object, config: BrokerConfig) -> "Iterator[HttpService]":
+def has_packages(*packages: str) -> bool:
+    """Returns whether a service can be served that needs these packages as well. Imports none of them."""
+    return all(find_spec(each) is not None for each in (*PACKAGES, *packages))
+
+
+def new_services(server: object, config: BrokerConfig) -> Iterator[Any]:
     """Yields the services of a :class:`barnabas.server.server.Server`.
 
     :raises ConfigError: the config of one is not valid, or its extra is not installed

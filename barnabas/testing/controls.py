@@ -5,6 +5,7 @@ calls it from the thread of a test, the admin API from a request.
 """
 
 import asyncio
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -56,6 +57,8 @@ class Controls:
         self._at_start = AtStart({})
         self._loop: asyncio.AbstractEventLoop
         self._faults: Faults | None = None
+        self._state_numbers = itertools.count(1)
+        self.states: dict[str, State] = {}  #: those that whoever asks by HTTP has saved
 
     @classmethod
     def of(cls, server: Server) -> Self:
@@ -74,6 +77,11 @@ class Controls:
     @property
     def broker(self) -> Broker:
         return self._server.broker
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Host and port of the first listener for clients."""
+        return str(self._server.listeners[0].endpoint).partition("://")[2]
 
     # ------------------------------------------------------------ faults and requests
 
@@ -143,6 +151,12 @@ class Controls:
         from barnabas.testing.saving import save
 
         return save(self.broker)
+
+    def keep(self, state: "State") -> str:
+        """Keeps a state under a new name among :attr:`states`. Returns the name."""
+        name = str(next(self._state_numbers))
+        self.states[name] = state
+        return name
 
     async def restore(self, state: "State") -> None:
         """Replaces what the server has by what was saved. Faults, connections and the clock stay."""

@@ -52,6 +52,11 @@ class Faults:
         """
         return self._rules.add(**rule)
 
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that have not been lifted."""
+        return self._rules.all
+
     def script(self, text: str) -> list[Rule]:
         """Sets the rules of a text, a line each. :raises ImpossibleRule: none is set then"""
         given = parse(text)

@@ -227,6 +227,17 @@ class Broker:
         """The ``bootstrap.servers`` for clients: ``127.0.0.1:40321``."""
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def admin_url(self) -> str:
+        """Where the admin API is, if ``barnabas.admin.listener`` is set: for the parts of a test in another process.
+
+        :raises RuntimeError: it is not set
+        """
+        for service in self._server.http_services:
+            if service.name == "admin":
+                return service.url
+        raise RuntimeError('this broker has no admin API: Broker(barnabas_admin_listener="127.0.0.1:0")')
+
     def client_settings(
         self, client: str, *, user: str | None = None, mechanism: str = "SCRAM-SHA-512"
     ) -> dict[str, Any]:

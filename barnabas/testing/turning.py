@@ -75,6 +75,11 @@ class TurnedClock:
             self.timers.add(timer)
         return timer
 
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the date stands."""
+        return self._frozen_ms is not None
+
     def freeze(self) -> None:
         """Stops the date. Timers, such as that of a Fetch that waits for data, go on."""
         self._frozen_ms = self.time_ms()
@@ -126,6 +131,16 @@ class TurnedClock:
             self._frozen_ms = time_ms
 
 
+def moment_of(date: str | datetime) -> int:
+    """Returns milliseconds since 1970; a date without a time zone is in UTC.
+
+    :raises ValueError: it is no date of ISO 8601
+    """
+    moment = datetime.fromisoformat(date) if isinstance(date, str) else date
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
 def _machine_ms() -> int:
     return time.time_ns() // 1_000_000
 
@@ -155,9 +170,7 @@ class BrokerClock:
 
         :raises ValueError: it is no date of ISO 8601
         """
-        moment = datetime.fromisoformat(date) if isinstance(date, str) else date
-        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        time_ms = round(moment.timestamp() * 1000)
+        time_ms = moment_of(date)
         ahead_ms = time_ms - self.time_ms
         if ahead_ms > 0:
             self._advance(ahead_ms / 1000)
@@ -170,6 +183,11 @@ class BrokerClock:
     def go_on(self) -> None:
         """Lets the date go on from where it stands."""
         self._clock.go_on()
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the date stands."""
+        return self._clock.is_frozen
 
     @property
     def time_ms(self) -> int:

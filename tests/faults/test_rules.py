@@ -191,3 +191,21 @@ def test_scripts():
 def test_apis_have_apache_kafkas_names():
     for key, api in APIS.items():
         assert api_name(key) == api.request.__name__.removesuffix("Request")
+
+
+def test_scripts_in_yaml():
+    text = """
+- api: Produce
+  nth: 2
+  error: NOT_LEADER_OR_FOLLOWER   # the second one
+- {api: "*", delay: 0.5}
+- {api: FindCoordinator, coordinator: [5, elsewhere, 9092]}
+"""
+    assert parse(text) == [
+        {"api": "Produce", "nth": 2, "error": "NOT_LEADER_OR_FOLLOWER"},
+        {"delay": 0.5},
+        {"api": "FindCoordinator", "coordinator": (5, "elsewhere", 9092)},
+    ]
+    for wrong, said in (("- what", "rule 1: 'what' is not"), ("- [", "no YAML")):
+        with pytest.raises(ImpossibleRule, match=said):
+            parse(wrong)

@@ -6,9 +6,29 @@ compare brokers find no unknown configs.
 
 from collections.abc import Sequence
 
-from barnabas.config.definition import BOOLEAN, CLUSTER_WIDE, LOW, STRING, ConfigDef
+from barnabas.config.definition import BOOLEAN, CLUSTER_WIDE, LOW, PASSWORD, STRING, ConfigDef
 
 CONFIGS: Sequence[ConfigDef] = (
+    ConfigDef(
+        "barnabas.admin.listener",
+        STRING,
+        None,
+        None,
+        LOW,
+        "Where the admin API for tests is served by HTTP: 127.0.0.1:0. With it, others can delete everything.",
+        in_effect=True,
+        internal=True,
+    ),
+    ConfigDef(
+        "barnabas.admin.token",
+        PASSWORD,
+        None,
+        None,
+        LOW,
+        "What clients of the admin API send as a bearer token. It is required where other machines reach the API.",
+        in_effect=True,
+        internal=True,
+    ),
     ConfigDef(
         "barnabas.compatible.with",
         STRING,

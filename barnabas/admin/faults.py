@@ -1,0 +1,209 @@
+"""Faults and time by HTTP.
+
+Knows nothing of how rules are applied (:mod:`barnabas.faults`).
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from barnabas.admin.endpoints import ANY, NUMBER, SWITCH, TEXT, WHOLE, Answer, Asked, Endpoint, Refused, array, fields
+from barnabas.faults import scenarios
+from barnabas.faults.rules import Action, Match, Rule, When
+from barnabas.testing.turning import BrokerClock, moment_of
+
+LOOK_S: Final = 0.005
+LONGEST_WAIT_S: Final = 300.0
+
+RULES_OF: Final = ("during", "after")  #: fields that name another rule by its number
+NOT_BY_HTTP: Final = ("edit",)  #: is a function
+
+SCHEMAS: Final = {"str": TEXT, "int": WHOLE, "float": NUMBER, "bool": SWITCH, "Rule": WHOLE, "tuple": array(ANY)}
+
+
+def _schema_of(annotation: str) -> Mapping[str, Any]:
+    return next((schema for name, schema in SCHEMAS.items() if name in str(annotation)), ANY)
+
+
+RULE: Final = fields(
+    **{
+        field.name: _schema_of(str(field.type).replace("<class '", "").replace("'>", ""))
+        for part in (Match, When, Action)
+        for field in dataclasses.fields(part)
+        if field.name not in NOT_BY_HTTP
+    }
+)
+SET_RULE: Final = fields(("id", "rule", "hits", "calls"), id=WHOLE, rule=TEXT, hits=WHOLE, calls=WHOLE)
+
+SCENARIOS: Final = {
+    name: getattr(scenarios, name)
+    for name in (
+        "leader_moves", "coordinator_moves", "producer_fenced", "disk_full", "too_few_replicas", "answer_lost",
+        "network_cut", "slow_consumer_evicted", "quota_exceeded", "authentication_expires",
+    )
+}  # fmt: skip
+
+
+def shown(rule: Rule) -> dict[str, Any]:
+    return {"id": rule.number, "rule": str(rule), "hits": rule.hits, "calls": rule.calls}
+
+
+def _rule(asked: Asked, number: Any) -> Rule:
+    """Returns a rule that is in force. :raises Refused: there is none of that number"""
+    for rule in asked.controls.faults.rules:
+        if str(rule.number) == str(number):
+            return rule
+    raise Refused(404, f"there is no rule {number}")
+
+
+def _given(asked: Asked, body: dict[str, Any]) -> dict[str, Any]:
+    given = {name: value for name, value in body.items() if value is not None}
+    for name in NOT_BY_HTTP:
+        if name in given:
+            raise Refused(400, f"{name} is a function: only a test in Python can give it")
+    for name in RULES_OF:
+        if name in given:
+            given[name] = _rule(asked, given[name])
+    if isinstance(given.get("coordinator"), list):
+        given["coordinator"] = tuple(given["coordinator"])
+    return given
+
+
+async def add(asked: Asked) -> Answer:
+    """Sets a rule (JSON), or those of a script (text, or YAML)."""
+    kind = asked.request.headers.get("content-type", "").partition(";")[0]
+    faults = asked.controls.faults
+    if kind.startswith("text/") or kind.endswith("yaml"):
+        return [shown(rule) for rule in faults.script((await asked.request.body()).decode())]
+    return shown(faults.add(**_given(asked, await asked.fields())))
+
+
+async def every(asked: Asked) -> Answer:
+    return [shown(rule) for rule in asked.controls.faults.rules]
+
+
+async def one(asked: Asked) -> Answer:
+    """Shows a rule, and waits for its hits if the query says so."""
+    rule = _rule(asked, asked.path("id"))
+    wanted, timeout = asked.whole("hits"), min(float(asked.query("timeout") or 10), LONGEST_WAIT_S)
+    if wanted is not None:
+        end = asyncio.get_running_loop().time() + timeout
+        while rule.hits < wanted:
+            if asyncio.get_running_loop().time() > end:
+                raise Refused(408, f"{rule.hits} instead of {wanted} hits in {timeout:g} s: {rule}")
+            await asyncio.sleep(LOOK_S)
+    return shown(rule)
+
+
+async def lift(asked: Asked) -> Answer:
+    rule = _rule(asked, asked.path("id"))
+    rule.lift()
+    return shown(rule)
+
+
+async def lift_all(asked: Asked) -> Answer:
+    asked.controls.faults.clear()
+    return None
+
+
+async def report(asked: Asked) -> Answer:
+    return asked.controls.faults.report().splitlines()
+
+
+async def seed(asked: Asked) -> Answer:
+    number = (await asked.fields()).get("seed")
+    if not isinstance(number, int):
+        raise Refused(400, 'say {"seed": 7}')
+    asked.controls.faults.seed(number)
+    return None
+
+
+async def scenario(asked: Asked) -> Answer:
+    name = asked.path("name").replace("-", "_")
+    if name not in SCENARIOS:
+        raise Refused(404, f"there is no scenario {name}; there are {', '.join(SCENARIOS)}")
+    try:
+        begun = SCENARIOS[name](asked.controls.faults, **await asked.fields())
+    except TypeError as error:
+        raise Refused(400, str(error)) from None
+    return [shown(rule) for rule in begun.rules]
+
+
+# ---------------------------------------------------------------- time
+
+
+def _clock(asked: Asked) -> BrokerClock:
+    try:
+        return BrokerClock(asked.controls.clock, lambda seconds: None)
+    except RuntimeError as error:
+        raise Refused(409, str(error)) from None
+
+
+def _time(clock: BrokerClock) -> dict[str, Any]:
+    time_ms = clock.time_ms
+    date = datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return {"time_ms": time_ms, "date": date, "is_frozen": clock.is_frozen}
+
+
+async def time(asked: Asked) -> Answer:
+    return _time(_clock(asked))
+
+
+async def advance(asked: Asked) -> Answer:
+    clock, given = _clock(asked), await asked.fields()
+    seconds = 0.0
+    for name, value in given.items():
+        if name not in UNITS_S or not isinstance(value, int | float) or value < 0:
+            raise Refused(400, f"say one of {', '.join(UNITS_S)}, each a number that is not negative")
+        seconds += UNITS_S[name] * value
+    await asked.controls.advance(seconds)
+    return _time(clock)
+
+
+async def at(asked: Asked) -> Answer:
+    clock, date = _clock(asked), (await asked.fields()).get("date")
+    time_ms = moment_of(str(date))
+    if time_ms > clock.time_ms:
+        await asked.controls.advance((time_ms - clock.time_ms) / 1000)
+    asked.controls.clock.set_date(time_ms)
+    return _time(clock)
+
+
+async def freeze(asked: Asked) -> Answer:
+    clock = _clock(asked)
+    clock.freeze()
+    return _time(clock)
+
+
+async def go_on(asked: Asked) -> Answer:
+    clock = _clock(asked)
+    clock.go_on()
+    return _time(clock)
+
+
+UNITS_S: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
+TIME: Final = fields(("time_ms", "date"), time_ms=WHOLE, date=TEXT, is_frozen=SWITCH)
+WAIT: Final = {"hits": (WHOLE, "answer once the rule has so many hits"), "timeout": (NUMBER, "seconds; else 10")}
+
+ENDPOINTS: Final = (
+    Endpoint("GET", "/faults", every, "The rules that are in force", answers=array(SET_RULE)),
+    Endpoint("POST", "/faults", add, "Set a rule, or the rules of a script as text", body=RULE,
+             body_types=("application/json", "text/plain", "application/yaml"), answers=SET_RULE, status=201),
+    Endpoint("DELETE", "/faults", lift_all, "Lift all rules, and forget what they did", status=204),
+    Endpoint("GET", "/faults/report", report, "Which rule fired when, a line each", answers=array(TEXT)),
+    Endpoint("POST", "/faults/seed", seed, "Begin the chance of probability anew", body=fields(("seed",), seed=WHOLE),
+             status=204),
+    Endpoint("POST", "/faults/scenarios/{name}", scenario, "Set the rules of a scenario", body=fields(),
+             answers=array(SET_RULE), status=201),
+    Endpoint("GET", "/faults/{id}", one, "A rule, or wait for its hits", query=WAIT, answers=SET_RULE),
+    Endpoint("DELETE", "/faults/{id}", lift, "Lift a rule", answers=SET_RULE),
+    Endpoint("GET", "/clock", time, "The broker's time", answers=TIME),
+    Endpoint("POST", "/clock/advance", advance, "Turn the clock on; what falls due has happened then",
+             body=fields(**dict.fromkeys(UNITS_S, NUMBER)), answers=TIME),
+    Endpoint("POST", "/clock/at", at, "Turn the clock to a date; to one that is past, only the date is set",
+             body=fields(("date",), date=TEXT), answers=TIME),
+    Endpoint("POST", "/clock/freeze", freeze, "Stop the date", answers=TIME),
+    Endpoint("POST", "/clock/go-on", go_on, "Let the date go on", answers=TIME),
+)  # fmt: skip

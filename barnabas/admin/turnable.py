@@ -1,0 +1,18 @@
+"""A server whose clock is turned by the admin API.
+
+Knows nothing of the API.
+"""
+
+import asyncio
+from typing import Any
+
+from barnabas.config import BrokerConfig
+from barnabas.server.server import Server
+from barnabas.testing.turning import TurnedClock
+
+
+def new_turnable_server(config: BrokerConfig, **options: Any) -> Server:
+    """Returns a server in the running event loop, with what :class:`Server` takes."""
+    clock = TurnedClock()
+    clock.loop = asyncio.get_running_loop()
+    return Server(config, clock=clock, scheduler=clock, **options)
