@@ -20,6 +20,7 @@ COMMANDS = {
     "delegation-tokens": "Create, renew, expire and describe delegation tokens.",
     "produce": "Write records to a topic, one per line of input.",
     "consume": "Read records and print them, one per line.",
+    "copy": "Copy the last records of topics into a broker for tests, or into a file.",
     "groups": "List, describe and delete groups, and reset their offsets.",
     "transactions": "List and describe transactions, and abort hanging ones.",
     "features": "Show, raise and lower the levels of a cluster's features.",

@@ -111,3 +111,37 @@ def quota_exceeded(faults: Adding, client_id: str, *, throttle_ms: int = 1000) -
 def authentication_expires(faults: Adding, principal: str) -> Scenario:
     """The session of a user has expired: its next request closes the connection (KIP-368), and it may log in again."""
     return Scenario(faults.add(principal=principal, first=1, cut="before"))
+
+
+class Scenarios:
+    """Each scenario as a method of where rules are set."""
+
+    def leader_moves(self: Adding, topic: str, *, requests: int = 1) -> Scenario:
+        return leader_moves(self, topic, requests=requests)
+
+    def coordinator_moves(self: Adding, group: str) -> Scenario:
+        return coordinator_moves(self, group)
+
+    def producer_fenced(self: Adding, transactional_id: str) -> Scenario:
+        return producer_fenced(self, transactional_id)
+
+    def disk_full(self: Adding, topic: str) -> Scenario:
+        return disk_full(self, topic)
+
+    def too_few_replicas(self: Adding, topic: str) -> Scenario:
+        return too_few_replicas(self, topic)
+
+    def answer_lost(self: Adding, topic: str) -> Scenario:
+        return answer_lost(self, topic)
+
+    def network_cut(self: Adding, client_id: str) -> Scenario:
+        return network_cut(self, client_id)
+
+    def slow_consumer_evicted(self: Adding, group: str) -> Scenario:
+        return slow_consumer_evicted(self, group)
+
+    def quota_exceeded(self: Adding, client_id: str, *, throttle_ms: int = 1000) -> Scenario:
+        return quota_exceeded(self, client_id, throttle_ms=throttle_ms)
+
+    def authentication_expires(self: Adding, principal: str) -> Scenario:
+        return authentication_expires(self, principal)

@@ -14,6 +14,7 @@ WHOLE = frozenset(
         "answer_version",
         "connection",
         "partition",
+        "node",
         "nth",
         "first",
         "every",

@@ -14,15 +14,23 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from barnabas.testing.asynchronous import AsyncBroker
     from barnabas.testing.cluster import Cluster
     from barnabas.testing.controls import Record
     from barnabas.testing.in_process import Broker
     from barnabas.testing.saving import State
     from barnabas.testing.security import allow, deny
 
-__all__ = ["Broker", "Cluster", "Record", "State", "allow", "deny"]
+__all__ = ["AsyncBroker", "Broker", "Cluster", "Record", "State", "allow", "deny"]
 
-_MODULES = {"Cluster": "cluster", "Record": "controls", "State": "saving", "allow": "security", "deny": "security"}
+_MODULES = {
+    "AsyncBroker": "asynchronous",
+    "Cluster": "cluster",
+    "Record": "controls",
+    "State": "saving",
+    "allow": "security",
+    "deny": "security",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from random import SystemRandom
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.broker import Broker, Node
 from barnabas.clock import SystemClock
@@ -27,6 +27,9 @@ from barnabas.server.run import loop_factory
 from barnabas.testing.cluster_node import ClusterNode
 from barnabas.testing.in_process import as_property
 from barnabas.uuids import random_uuid, uuid_text
+
+if TYPE_CHECKING:
+    from barnabas.testing.cluster_faults import ClusterFaults
 
 T = TypeVar("T")
 
@@ -109,6 +112,7 @@ class Cluster:
             )
             for node_id in range(1, brokers + 1)
         }
+        self._faults: ClusterFaults | None = None
         self._loop: asyncio.AbstractEventLoop
         self._thread: threading.Thread | None = None
 
@@ -216,6 +220,21 @@ class Cluster:
     def heal(self, node: int) -> None:
         """Lets a node be reached again."""
         self._call(self._nodes[node].heal)
+
+    # ------------------------------------------------------------ faults
+
+    @property
+    def faults(self) -> "ClusterFaults":
+        """The rules by which requests to the brokers go wrong, each on one of them or on all."""
+        if self._faults is None:
+            from barnabas.testing.cluster_faults import ClusterFaults
+
+            self._faults = ClusterFaults(self._brokers, self._call, SystemClock(), self._loop)
+        return self._faults
+
+    def fault_report(self) -> str:
+        """Returns which faults there were, a line each. Imports nothing if there was no rule."""
+        return "" if self._faults is None else self._faults.report()
 
     # ------------------------------------------------------------ topics
 

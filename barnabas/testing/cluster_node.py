@@ -14,6 +14,7 @@ from barnabas.log import meta_properties
 from barnabas.log.files import Files, MemoryFile, MemoryFiles
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.peers.peers import ApiVersions, Done, Peers
+from barnabas.server.faulty import Watch
 from barnabas.server.server import Server
 from barnabas.uuids import random_uuid
 from barnabas.wire.message import Request
@@ -76,6 +77,8 @@ class ClusterNode:
         self.properties = {**properties, "node.id": str(node_id), "log.dirs": DIRECTORY}
         self.server: Server | None = None
         self.is_cut = False
+        self.new_watch: Callable[[Server], Watch] | None = None  #: makes what applies faults, if somebody sets some
+        self._watch: Watch | None = None
         self._files = MemoryFiles(clock)
         self._clock = clock
         self._random_bytes = random_bytes
@@ -107,7 +110,9 @@ class ClusterNode:
         )
         await server.start()
         self.server = server
+        self._watch = None
         self._keep_ports(server)
+        self.update_watch()
 
     def _keep_ports(self, server: Server) -> None:
         """Has the node come back where clients and other nodes know it."""
@@ -145,6 +150,15 @@ class ClusterNode:
         if self.server is not None:
             for listener in (*self.server.listeners, *self.server.controller_listeners):
                 listener.watch = None
+            self.update_watch()
+
+    def update_watch(self) -> None:
+        """Has the rules of the node, if there are any, stand in front of its connections, unless it is cut off."""
+        if self.new_watch is None or self.server is None or self.is_cut:
+            return
+        if self._watch is None:
+            self._watch = self.new_watch(self.server)
+        self._watch.update()
 
     @staticmethod
     def cut(server: Server) -> None:

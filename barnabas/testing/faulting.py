@@ -10,10 +10,9 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from barnabas.clock import Clock, Scheduler
-from barnabas.faults import scenarios
 from barnabas.faults.naming import api_name, find_api
 from barnabas.faults.rules import Rule, Rules
-from barnabas.faults.scenarios import Scenario
+from barnabas.faults.scenarios import Scenarios
 from barnabas.faults.script import parse
 from barnabas.faults.seen import Seen, SeenRequest
 from barnabas.server.faulty import Watch
@@ -34,7 +33,7 @@ class OpenConnection(NamedTuple):
     client_software_version: str
 
 
-class Faults:
+class Faults(Scenarios):
     """The rules of a broker. Each scenario of :mod:`barnabas.faults.scenarios` is a method.
 
     :param call: calls a function in the broker's thread
@@ -75,36 +74,6 @@ class Faults:
     def report(self) -> str:
         """Returns which rule fired when, a line each."""
         return self._rules.report()
-
-    def leader_moves(self, topic: str, *, requests: int = 1) -> Scenario:
-        return scenarios.leader_moves(self, topic, requests=requests)
-
-    def coordinator_moves(self, group: str) -> Scenario:
-        return scenarios.coordinator_moves(self, group)
-
-    def producer_fenced(self, transactional_id: str) -> Scenario:
-        return scenarios.producer_fenced(self, transactional_id)
-
-    def disk_full(self, topic: str) -> Scenario:
-        return scenarios.disk_full(self, topic)
-
-    def too_few_replicas(self, topic: str) -> Scenario:
-        return scenarios.too_few_replicas(self, topic)
-
-    def answer_lost(self, topic: str) -> Scenario:
-        return scenarios.answer_lost(self, topic)
-
-    def network_cut(self, client_id: str) -> Scenario:
-        return scenarios.network_cut(self, client_id)
-
-    def slow_consumer_evicted(self, group: str) -> Scenario:
-        return scenarios.slow_consumer_evicted(self, group)
-
-    def quota_exceeded(self, client_id: str, *, throttle_ms: int = 1000) -> Scenario:
-        return scenarios.quota_exceeded(self, client_id, throttle_ms=throttle_ms)
-
-    def authentication_expires(self, principal: str) -> Scenario:
-        return scenarios.authentication_expires(self, principal)
 
     # ------------------------------------------------------------ seeing
 

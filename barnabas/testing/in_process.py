@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from barnabas.testing.saving import State
 
 T = TypeVar("T")
+
+LOOK_S = 0.005
+"""The delay between two looks at what is waited for."""
 
 LONGEST_WAIT_S = 30.0
 """The timeout of calls to the broker's thread."""
@@ -280,6 +284,18 @@ class Broker:
             of aborted transactions, and no records after the beginning of an open one
         """
         return self._call(lambda: self._controls.records(topic, committed=committed))
+
+    def wait_for_records(self, topic: str, count: int, timeout: float = 10.0) -> list[Record]:
+        """Returns the records of a topic once there are so many: for what a service under test sends by itself.
+
+        :raises TimeoutError: there are fewer after ``timeout`` seconds
+        """
+        end = time.monotonic() + timeout
+        while len(found := self.records(topic)) < count:
+            if time.monotonic() > end:
+                raise TimeoutError(f"{topic} has {len(found)} instead of {count} records after {timeout:g} s")
+            time.sleep(LOOK_S)
+        return found
 
     def reset(self) -> None:
         """Brings the broker to the state of a new one: no topics, groups, dynamic configs and quotas, the first ACLs.

@@ -71,6 +71,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     """Adds to a failed test which faults the broker has had in it. Others have fixtures of that name, too."""
     made = yield
     report = made.get_result()
-    fault_report = getattr(getattr(item, "funcargs", {}).get("kafka_broker"), "fault_report", None)
-    if report.failed and fault_report is not None and (faults := fault_report()):
-        report.sections.append(("Faults of kafka_broker", faults))
+    if report.failed:
+        for name in ("kafka_broker", "kafka_cluster"):
+            fault_report = getattr(getattr(item, "funcargs", {}).get(name), "fault_report", None)
+            if fault_report is not None and (faults := fault_report()):
+                report.sections.append((f"Faults of {name}", faults))

@@ -1,0 +1,101 @@
+"""Faults of a cluster in this process: rules for one of its brokers, or for all of them.
+
+Knows nothing of how rules are applied. The rules of a broker outlive its restart.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
+from typing import Any
+
+from barnabas.clock import Clock, Scheduler
+from barnabas.faults.rules import Rule, Rules
+from barnabas.faults.scenarios import Scenario, Scenarios
+from barnabas.faults.script import parse
+from barnabas.server.faulty import Watch
+from barnabas.server.server import Server
+from barnabas.testing.cluster_node import ClusterNode
+
+Call = Callable[[Callable[[], Any]], Any]
+
+LOOK_S = 0.005
+
+
+class RulesOfNodes(Scenario):
+    """One rule on several brokers: its hits are those of all of them."""
+
+    def is_in_force(self, now: float) -> bool:
+        """Returns whether it can still fire on one of them."""
+        return any(rule.is_in_force(now) for rule in self.rules)
+
+    def wait_for_hits(self, hits: int = 1, timeout: float = 10.0) -> None:
+        """Returns once it has fired that often. :raises TimeoutError: it has not in ``timeout`` seconds"""
+        end = time.monotonic() + timeout
+        while self.hits < hits:
+            if time.monotonic() > end:
+                raise TimeoutError(f"{self.hits} instead of {hits} hits in {timeout:g} s: {self}")
+            time.sleep(LOOK_S)
+
+    def __str__(self) -> str:
+        return str(self.rules[0])
+
+
+class ClusterFaults(Scenarios):
+    """The rules of a cluster's brokers. Each scenario of :mod:`barnabas.faults.scenarios` is a method.
+
+    :param call: calls a function in the cluster's thread
+    """
+
+    def __init__(self, nodes: Mapping[int, ClusterNode], call: Call, clock: Clock, scheduler: Scheduler) -> None:
+        self._clock, self._scheduler = clock, scheduler
+        self._random = Random(0)
+        self._rules: dict[int, Rules] = {}
+        for node_id, node in nodes.items():
+            self._rules[node_id] = rules = Rules(clock, self._random, partial(call, node.update_watch))
+            node.new_watch = partial(self._new_watch, rules)
+
+    def _new_watch(self, rules: Rules, server: Server) -> Watch:
+        def topic_name(topic_id: bytes) -> str | None:
+            topic = server.broker.image.topics_by_id.get(topic_id)
+            return None if topic is None else topic.name
+
+        return Watch(rules, server.listeners, self._clock, self._scheduler, topic_name)
+
+    def add(self, *, node: int | None = None, **rule: Any) -> Any:
+        """Sets a rule on one broker, or on each of them; a number such as ``nth`` counts on each by itself.
+
+        :raises ImpossibleRule: it can never match, or does nothing; the text says what would be right
+        :raises KeyError: there is no such broker
+        """
+        if node is not None:
+            return self._rules[node].add(**rule)
+        for rules in self._rules.values():
+            rules.possible(**rule)
+        return RulesOfNodes(*(rules.add(**rule) for rules in self._rules.values()))
+
+    def script(self, text: str) -> list[Any]:
+        """Sets the rules of a text; ``node=2`` names a broker. :raises ImpossibleRule: a line is none"""
+        return [self.add(**each) for each in parse(text)]
+
+    def rules(self, node: int) -> tuple[Rule, ...]:
+        """Returns the rules of a broker that have not been lifted."""
+        return self._rules[node].all
+
+    def seed(self, seed: int) -> None:
+        """Begins the chance of ``probability`` anew."""
+        self._random.seed(seed)
+
+    def clear(self) -> None:
+        """Lifts all rules, and forgets what they did."""
+        for rules in self._rules.values():
+            rules.clear()
+
+    def report(self) -> str:
+        """Returns which rule fired on which broker when, a line each."""
+        lines = [
+            (line.partition(" ")[0], f"{line.partition(' ')[0]} broker {node}: {line.partition(' ')[2]}")
+            for node, rules in self._rules.items()
+            for line in rules.report().splitlines()
+        ]
+        return "\n".join(line for _, line in sorted(lines))
