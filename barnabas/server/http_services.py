@@ -13,6 +13,7 @@ from barnabas.config import BrokerConfig
 
 MODULES: Final[Mapping[str, str]] = {
     "barnabas.admin.listener": "barnabas.admin.service",
+    "barnabas.schema.registry.listener": "barnabas.registry.service",
 }
 """By config, the module whose ``new_service(server)`` returns a :class:`barnabas.server.http.HttpService`."""
 

@@ -237,10 +237,21 @@ class Broker:
 
         :raises RuntimeError: it is not set
         """
+        return self._http_url("admin", "barnabas_admin_listener", "admin API")
+
+    @property
+    def schema_registry_url(self) -> str:
+        """The ``schema.registry.url`` for clients, if ``barnabas.schema.registry.listener`` is set.
+
+        :raises RuntimeError: it is not set
+        """
+        return self._http_url("schema-registry", "barnabas_schema_registry_listener", "schema registry")
+
+    def _http_url(self, name: str, config: str, what: str) -> str:
         for service in self._server.http_services:
-            if service.name == "admin":
+            if service.name == name:
                 return service.url
-        raise RuntimeError('this broker has no admin API: Broker(barnabas_admin_listener="127.0.0.1:0")')
+        raise RuntimeError(f'this broker has no {what}: Broker({config}="127.0.0.1:0")')
 
     def client_settings(
         self, client: str, *, user: str | None = None, mechanism: str = "SCRAM-SHA-512"

@@ -50,4 +50,14 @@ CONFIGS: Sequence[ConfigDef] = (
         in_effect=True,
         internal=True,
     ),
+    ConfigDef(
+        "barnabas.schema.registry.listener",
+        STRING,
+        None,
+        None,
+        LOW,
+        "Where the schema registry is served by HTTP: 127.0.0.1:8081. It is Confluent's API, kept in the topic _schemas.",
+        in_effect=True,
+        internal=True,
+    ),
 )

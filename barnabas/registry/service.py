@@ -1,0 +1,76 @@
+"""The schema registry as a service of a server: ``barnabas.schema.registry.listener``.
+
+Knows nothing of what it answers, which is imported when somebody connects.
+"""
+
+import logging
+from typing import Final
+
+from barnabas.clock import Timer
+from barnabas.errors import KafkaError
+from barnabas.registry.errors import RegistryError
+from barnabas.server.http import Address, Application, HttpService, require
+from barnabas.server.server import Server
+
+logger = logging.getLogger(__name__)
+
+LISTENER: Final = "barnabas.schema.registry.listener"
+PACKAGES: Final = ("fastavro", "jsonschema", "grpc_tools")
+ANNOUNCED_EACH_S: Final = 1.0
+"""How often a node of several looks whether it is the one that writes now, and the others have to know."""
+
+
+class RegistryService(HttpService):
+    """The service."""
+
+    def __init__(self, server: Server, address: Address) -> None:
+        super().__init__("schema-registry", address, self._new_application)
+        self._broker_server = server
+        self._timer: Timer | None = None
+
+    async def start(self) -> None:
+        from barnabas.registry.schemas_log import SchemasLog
+
+        await super().start()
+        self._log = SchemasLog(self._broker_server.broker, self._url_for_others())
+        self._look()
+
+    def _url_for_others(self) -> str:
+        """Returns the URL for other nodes: where the address is that of every interface, with the broker's host."""
+        address = self.address
+        if address.host in ("", "0.0.0.0", "::"):
+            advertised = next(iter(self._broker_server.config.advertised_listeners))
+            address = address._replace(host=advertised.host or "127.0.0.1")
+        return f"http://{address}"
+
+    def _look(self) -> None:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        self._announcing = loop.create_task(self._announce())
+        self._timer = loop.call_later(ANNOUNCED_EACH_S, self._look)
+
+    async def _announce(self) -> None:
+        try:
+            await self._log.announce()
+        except (RegistryError, KafkaError) as why:
+            logger.debug("The registry cannot say that it is the one that writes: %s", why)
+
+    async def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._announcing.cancel()
+        await super().stop()
+
+    def _new_application(self) -> Application:
+        from barnabas.registry.application import new_application
+        from barnabas.registry.registry import Registry
+
+        return new_application(self._log, Registry(self._log))
+
+
+def new_service(server: Server) -> RegistryService:
+    """Returns the service of a server. :raises ConfigError: a package is missing, or the text is no address"""
+    text = server.config[LISTENER]
+    require(LISTENER, text, "registry", *PACKAGES)
+    return RegistryService(server, Address.parse(LISTENER, text))
