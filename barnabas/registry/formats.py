@@ -30,6 +30,8 @@ class Schema(Protocol):
 
 MODULES: Final = {
     "AVRO": ("barnabas.registry.avro", "barnabas.registry.avro_compatibility"),
+    "JSON": ("barnabas.registry.json_schema", "barnabas.registry.json_compatibility"),
+    "PROTOBUF": ("barnabas.registry.protobuf", "barnabas.registry.protobuf_compatibility"),
 }
 
 

@@ -44,6 +44,7 @@ def test_a_schema_is_registered_once_and_has_one_id(client):
     assert client("POST", "/subjects/users-value", {"schema": text(USER)})[1]["version"] == 1
     assert [each["version"] for each in client("GET", "/schemas?subjectPrefix=users")[1]] == [1, 2]
     assert [each["id"] for each in client("GET", "/schemas?latestOnly=true")[1]] == [1, 2]
+    assert client("GET", "/schemas/types") == (200, ["PROTOBUF", "JSON", "AVRO"])
 
 
 def test_what_is_not_there(client):

@@ -56,7 +56,7 @@ CONFIGS: Sequence[ConfigDef] = (
         None,
         None,
         LOW,
-        "Where the schema registry is served by HTTP: 127.0.0.1:8081. It is Confluent's API, kept in the topic _schemas.",
+        "Where the schema registry is served by HTTP: 127.0.0.1:8081. Its API is Confluent's.",
         in_effect=True,
         internal=True,
     ),

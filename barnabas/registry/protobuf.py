@@ -1,0 +1,120 @@
+"""Protobuf schemas: compiled by protoc, with what they import, and printed in one form.
+
+Knows nothing of compatibility and subjects. A schema comes as text, or as a ``FileDescriptorProto`` in base64, as
+Confluent's serializers send it; it is kept as text.
+"""
+
+import base64
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+from google.protobuf.message import DecodeError
+
+from barnabas.registry.errors import error
+from barnabas.registry.protobuf_text import printed
+
+FILE: Final = "default.proto"
+BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*")
+
+Files = dict[str, FileDescriptorProto]
+
+
+class ProtobufSchema:
+    """A schema, with those that it imports.
+
+    :param files: descriptors by name, that of the schema itself among them
+    """
+
+    kind = "PROTOBUF"
+
+    def __init__(self, text: str, files: Files) -> None:
+        self.canonical = text
+        self.files = files
+
+    @property
+    def file(self) -> FileDescriptorProto:
+        return self.files[FILE]
+
+    @property
+    def normalized(self) -> str:
+        return self.canonical
+
+    def formatted(self, name: str) -> str:
+        """Returns the text; as ``serialized`` the descriptor in base64."""
+        if name != "serialized":
+            return self.canonical
+        return base64.b64encode(self.file.SerializeToString(deterministic=True)).decode()
+
+
+def parse(text: str, references: Sequence[tuple[str, str]]) -> ProtobufSchema:
+    """Returns the schema of a text. :raises RegistryError: it is none, or what it imports is not there
+
+    :param references: name and text of what it may import; the name is the one in the import
+    """
+    try:
+        text = _as_text(text)
+        given = dict(references)
+        compiled = _compiled(text, given)
+    except (ValueError, DecodeError) as why:
+        raise error("invalid_schema", f"{text[:500]} is no Protobuf schema: {why}") from None
+    for is_absolute in (False, True):
+        canonical = printed(compiled[FILE], is_absolute=is_absolute)
+        try:
+            again = _compiled(canonical, given)
+        except ValueError:
+            continue
+        if again[FILE] == compiled[FILE]:
+            return ProtobufSchema(canonical, again)
+    return ProtobufSchema(text, compiled)  # it has options of its own, which only its text names
+
+
+def _as_text(text: str) -> str:
+    """Returns the text of a schema that may be a descriptor. :raises ValueError, DecodeError: it is neither"""
+    if BASE64.fullmatch(text):
+        return printed(FileDescriptorProto.FromString(base64.b64decode(text)), is_absolute=True)
+    return text
+
+
+def _compiled(text: str, references: dict[str, str]) -> Files:
+    """Returns the descriptors of a schema and of what it imports. :raises ValueError: it is not valid"""
+    from grpc_tools import _protoc_compiler, protoc
+
+    with TemporaryDirectory(prefix="barnabas-schema-") as directory:
+        root = Path(directory).resolve()
+        for name, each in {**references, FILE: text}.items():
+            path = (root / name).resolve()
+            if not path.is_relative_to(root):
+                raise ValueError(f"{name} is no name of a file to import")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(_as_text(each), "utf-8")
+        includes = [str(root), str(files("grpc_tools") / "_proto"), *_common_protos()]
+        try:  # this one says what is wrong, without writing it to standard error
+            _protoc_compiler.get_protos(FILE.encode(), [each.encode() for each in includes])
+        except Exception as why:
+            raise ValueError(_told(why)) from None
+        output = root / "descriptors"
+        options = [f"-I{each}" for each in includes]
+        if protoc.main(["protoc", *options, "--include_imports", f"--descriptor_set_out={output}", FILE]):
+            raise ValueError("protoc refuses it")
+        found = FileDescriptorSet.FromString(output.read_bytes())
+    return {each.name: each for each in found.file}
+
+
+def _common_protos() -> list[str]:
+    """Returns where ``google/type`` is, if it is installed."""
+    from importlib.util import find_spec
+
+    spec = find_spec("google.type")
+    places = spec.submodule_search_locations if spec is not None else None
+    return [str(Path(each).parent.parent) for each in places or ()]
+
+
+def _told(why: Exception) -> str:
+    """Returns what protoc says, on one line."""
+    errors = why.errors() if hasattr(why, "errors") else [why]
+    return "; ".join(" ".join(str(each).split()) for each in errors)
