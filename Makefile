@@ -45,7 +45,7 @@ compat: $(KEEP)/dev ## Other people's clients, and Apache Kafka itself, against 
 	$(BIN)/python -m pytest compat_tests -n 3 --dist loadgroup
 
 long: $(KEEP)/dev ## What the suite leaves out for its length: Spark on clusters and as commands, the pipeline's tutorial, a million frames and 100,000 handshakes of strangers
-	$(BIN)/python -m pytest -m long compat_tests/spark compat_tests/apache_kafka/test_mixed_clusters.py compat_tests/apache_kafka/test_mixed_quorums.py tests/server -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -m long compat_tests/spark compat_tests/test_other_languages.py compat_tests/apache_kafka/test_mixed_clusters.py compat_tests/apache_kafka/test_mixed_quorums.py tests/server -n 2 --dist loadgroup
 
 wheel: $(KEEP)/dev ## Build the wheel and install it, and nothing else, into an environment of its own
 	@rm -rf $(VENV)-wheel build/wheel && mkdir -p build/wheel

@@ -72,11 +72,14 @@ def _given(asked: Asked, body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def add(asked: Asked) -> Answer:
-    """Sets a rule (JSON), or those of a script (text, or YAML)."""
+    """Sets a rule (JSON), or those of a script (text, or YAML).
+
+    Clients such as ``fetch`` of JavaScript call everything text that they are not told about.
+    """
     kind = asked.request.headers.get("content-type", "").partition(";")[0]
-    faults = asked.controls.faults
-    if kind.startswith("text/") or kind.endswith("yaml"):
-        return [shown(rule) for rule in faults.script((await asked.request.body()).decode())]
+    faults, text = asked.controls.faults, (await asked.request.body()).decode()
+    if (kind.startswith("text/") or kind.endswith("yaml")) and not text.lstrip().startswith("{"):
+        return [shown(rule) for rule in faults.script(text)]
     return shown(faults.add(**_given(asked, await asked.fields())))
 
 

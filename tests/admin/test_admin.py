@@ -105,7 +105,8 @@ def test_rules_by_script_and_scenario(broker, admin):
     assert len(admin("POST", "/faults/scenarios/leader-moves", {"topic": "orders"})[1]) == 2
     after = {"api": "Fetch", "delay": 0.01, "after": rules[0]["id"]}
     assert "after=[api=Produce" in admin("POST", "/faults", after)[1]["rule"]
-    assert len(broker.faults.rules) == 7
+    assert admin("POST", "/faults", {"delay": 0.01}, **text)[1]["rule"] == "delay=0.01"
+    assert len(broker.faults.rules) == 8
     assert admin("POST", "/faults/seed", {"seed": 7})[0] == 204
     assert admin("DELETE", "/faults")[0] == 204
     assert admin("GET", "/faults")[1] == []

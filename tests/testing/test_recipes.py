@@ -27,7 +27,7 @@ def test_there_are_forty_of_them_and_each_is_a_test(texts):
 def test_they_pass(pytester, texts):
     modules = {f"test_{name.replace('-', '_')}": "\n\n".join(BLOCK.findall(text)) for name, text in texts.items()}
     pytester.makepyfile(**{name: text for name, text in modules.items() if text})
-    ran = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", "-q", "--durations=12")
+    ran = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", "-q", "--timeout=60")
     outcomes = ran.parseoutcomes()
     assert (outcomes.get("failed", 0), outcomes.get("errors", 0)) == (0, 0), ran.stdout.str()
     assert outcomes["passed"] >= 40

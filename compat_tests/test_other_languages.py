@@ -1,0 +1,44 @@
+"""The examples of docs/examples/other-languages: tests of JavaScript and Go that start a broker."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compat_tests.go.program import HERE as GO
+from compat_tests.node.installed import installed
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "docs/examples/other-languages"
+
+
+def run(home: Path, *command: str, **variables: str) -> str:
+    """Runs the tests, with ``barnabas`` being this one. Returns what they print."""
+    shim = home / "barnabas"
+    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m barnabas "$@"\n')
+    shim.chmod(0o755)
+    environment = {**os.environ, "BARNABAS": str(shim), "PYTHONPATH": str(ROOT), **variables}
+    ran = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_javascript(tmp_path: Path) -> None:
+    modules = installed()
+    shutil.copy(EXAMPLES / "orders.test.cjs", tmp_path)
+    told = run(tmp_path, "node", "--test", "orders.test.cjs", NODE_PATH=str(modules))
+    assert "pass 3" in told
+
+
+@pytest.mark.long  # compiles the client
+def test_go(tmp_path: Path) -> None:
+    if shutil.which("go") is None:
+        pytest.skip("go is not installed")
+    for name in ("go.mod", "go.sum"):
+        shutil.copy(GO / name, tmp_path)
+    shutil.copy(EXAMPLES / "orders_test.go", tmp_path)
+    told = run(tmp_path, "go", "test", "-mod=mod", "-v", ".")
+    assert told.count("--- PASS") == 3
