@@ -45,6 +45,7 @@ class Options(NamedTuple):
     properties: str | None = None
     override: tuple[str, ...] = ()
     dev: bool = False
+    schema_registry: bool = False
     log_dirs: str | None = None
     port: str | None = None
     compatible_with: str | None = None
@@ -59,6 +60,7 @@ OPTIONS = (
     Option(("--config",), "properties", "The server.properties file; --config may be omitted before it."),
     Option(("--override",), "override", "A property that overrides environment and file: name=value.", multiple=True),
     Option(("--dev",), "dev", "Development: one replica, no rebalance delays, data deleted at the end.", is_flag=True),
+    Option(("--schema-registry",), "schema_registry", "Serve a schema registry at 127.0.0.1:8081.", is_flag=True),
     Option(("--log-dirs", "--log-dir"), "log_dirs", "The data directories, separated by commas: short for log.dirs."),
     Option(("--port",), "port", "Listen on this port of 127.0.0.1 only; 0 takes a free port."),
     Option(("--compatible-with",), "compatible_with", "Offer clients the APIs of that Apache Kafka: 0.8 to 4.4."),
@@ -134,6 +136,8 @@ def merged_properties(options: Options, environment: "os._Environ[str] | dict[st
         short["listeners"] = f"PLAINTEXT://127.0.0.1:{options.port}"
     if options.compatible_with is not None:
         short["barnabas.compatible.with"] = options.compatible_with
+    if options.schema_registry:
+        short["barnabas.schema.registry.listener"] = "127.0.0.1:8081"
     overrides = {**short, **sources.parse_overrides(options.override)}
     return sources.merged(file=file, environment=sources.from_environment(environment), overrides=overrides)
 
@@ -186,6 +190,8 @@ def announce(server: Server) -> None:
     bound = {each.endpoint.name: each.endpoint for each in (*server.listeners, *server.controller_listeners)}
     where = ", ".join(map(str, bound.values()))
     lines = [f"Barnabas {__version__}, node {config.node_id}, listens on {where}; data in {', '.join(config.log_dirs)}"]
+    # Whoever has set the listener of the admin API knows of it, and with --dev nobody has asked for it.
+    lines[0] += "".join(f"; {each.name} at {each.url}" for each in server.http_services if each.name != "admin")
     if config.is_broker:
         lines += ["", SNIPPET.format(address=client_address(server))]
     sys.stdout.write("\n".join(lines) + "\n")

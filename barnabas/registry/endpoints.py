@@ -75,9 +75,9 @@ async def register(asked: Asked) -> Answer:
     body = await asked.body()
     wanted = Wanted(asked.content(body), whole(body, "id", -1), max(whole(body, "version", 0), 0))
     made = await asked.registry.register(asked.subject, wanted, normalize=asked.switch("normalize"))
-    answer = told(asked, made)
-    answer.pop("subject")
-    answer.setdefault("schemaType", made.content.kind)
+    answer = {"id": made.id, "version": made.version, "guid": made.content.guid}
+    if asked.query("format"):  # clients keep the text that is answered; without a format they keep their own
+        answer["schema"] = text_of(asked, made)
     return answer
 
 

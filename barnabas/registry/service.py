@@ -3,6 +3,7 @@
 Knows nothing of what it answers, which is imported when somebody connects.
 """
 
+import asyncio
 import logging
 from typing import Final
 
@@ -29,6 +30,9 @@ class RegistryService(HttpService):
         self._timer: Timer | None = None
 
     async def start(self) -> None:
+        """Binds the address. A node that is only a controller has no partitions, and serves no registry."""
+        if not self._broker_server.config.is_broker:
+            return
         from barnabas.registry.schemas_log import SchemasLog
 
         await super().start()
@@ -44,8 +48,6 @@ class RegistryService(HttpService):
         return f"http://{address}"
 
     def _look(self) -> None:
-        import asyncio
-
         loop = asyncio.get_running_loop()
         self._announcing = loop.create_task(self._announce())
         self._timer = loop.call_later(ANNOUNCED_EACH_S, self._look)
