@@ -1,4 +1,4 @@
-"""The examples of docs/examples/other-languages: tests of JavaScript and Go that start a broker."""
+"""The examples of docs/examples/other-languages: tests that start a broker."""
 
 import os
 import shutil
@@ -42,3 +42,27 @@ def test_go(tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "orders_test.go", tmp_path)
     told = run(tmp_path, "go", "test", "-mod=mod", "-v", ".")
     assert told.count("--- PASS") == 3
+
+
+@pytest.mark.long  # fetches JUnit
+def test_java(tmp_path: Path) -> None:
+    if shutil.which("mvn") is None:
+        pytest.skip("mvn is not installed")
+    for name in ("pom.xml", "OrdersTest.java"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    fetch = ["mvn", "-q", "-B", "dependency:resolve"]
+    if subprocess.run(fetch, cwd=tmp_path, capture_output=True, timeout=280, check=False).returncode:
+        pytest.skip("mvn could not fetch JUnit")
+    assert "Tests run: 3, Failures: 0, Errors: 0" in run(tmp_path, "mvn", "-B", "test")
+
+
+@pytest.mark.long  # compiles the client
+def test_rust(tmp_path: Path) -> None:
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not installed")
+    for name in ("Cargo.toml", "orders.rs"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    (tmp_path / "lib.rs").touch()
+    if subprocess.run(["cargo", "fetch"], cwd=tmp_path, capture_output=True, timeout=280, check=False).returncode:
+        pytest.skip("cargo could not fetch rskafka")
+    assert "2 passed; 0 failed" in run(tmp_path, "cargo", "test", "--test", "orders")
