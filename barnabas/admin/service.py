@@ -3,25 +3,38 @@
 Knows nothing of what it answers, which is imported when somebody connects.
 """
 
+import asyncio
 from typing import Final
 
-from barnabas.server.http import Address, HttpService, require
+from barnabas.cluster.image.image import MetadataImage
+from barnabas.server.http import Address, Application, HttpService, require
 from barnabas.server.http_access import check_access
 from barnabas.server.server import Server
-from barnabas.testing.controls import Controls
 
 LISTENER: Final = "barnabas.admin.listener"
 TOKEN: Final = "barnabas.admin.token"
 
 
 class AdminService(HttpService):
-    """The service, which notes at its start what a reset comes back to."""
+    """The service. It notes at its start what a reset comes back to, and imports the rest when it is used."""
 
-    controls: Controls
+    def __init__(self, address: Address, server: Server, token: str | None) -> None:
+        super().__init__("admin", address, self._application)
+        self._owner, self._token = server, token
+        self._image: MetadataImage
+        self._loop: asyncio.AbstractEventLoop
 
     async def start(self) -> None:
-        self.controls.begin()
+        self._loop, self._image = asyncio.get_running_loop(), self._owner.broker.image
         await super().start()
+
+    def _application(self) -> Application:
+        from barnabas.admin.application import new_application
+        from barnabas.testing.controls import Controls
+
+        controls = Controls.of(self._owner)
+        controls.begin(self._loop, self._image)
+        return new_application(controls, self._token)
 
 
 def new_service(server: Server) -> AdminService:
@@ -33,13 +46,4 @@ def new_service(server: Server) -> AdminService:
     require(LISTENER, text, "admin")
     address = Address.parse(LISTENER, text)
     check_access(LISTENER, address, TOKEN, token)
-    controls = Controls.of(server)
-
-    def new_application() -> object:
-        from barnabas.admin.application import new_application
-
-        return new_application(controls, token)
-
-    service = AdminService("admin", address, new_application)  # type: ignore[arg-type]
-    service.controls = controls
-    return service
+    return AdminService(address, server, token)

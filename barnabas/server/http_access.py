@@ -4,8 +4,6 @@ Knows nothing of what is served. Without a token, a name that a stranger's DNS g
 a request that a page of another origin has sent.
 """
 
-import hmac
-import json
 from typing import Final
 
 from barnabas.config.validators import ConfigError
@@ -36,6 +34,8 @@ def guarded(application: Application, token: str | None) -> Application:
 
 
 def _wrong_token(headers: dict[bytes, str], token: str) -> tuple[int, str] | None:
+    import hmac
+
     kind, _, given = headers.get(b"authorization", "").partition(" ")
     if kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode()):
         return None
@@ -55,6 +55,8 @@ def _stranger(headers: dict[bytes, str]) -> tuple[int, str] | None:
 
 
 async def _refuse(send: Send, status: int, message: str) -> None:
+    import json
+
     body = json.dumps({"error": {"type": "Forbidden", "message": message}}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if status == 401:

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from barnabas.broker import Broker
 from barnabas.clock import SystemClock
 from barnabas.cluster.controller.commands import CreateTopics, DeleteTopics, NewTopic
+from barnabas.cluster.image.image import MetadataImage
 from barnabas.errors import KafkaError, UnknownTopicOrPartition
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import RecordBatch, batches
@@ -55,6 +56,7 @@ class Controls:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._at_start = AtStart({})
+        self._has_begun = False
         self._loop: asyncio.AbstractEventLoop
         self._faults: Faults | None = None
         self._state_numbers = itertools.count(1)
@@ -68,10 +70,14 @@ class Controls:
             found = cls._by_server[server] = cls(server)
         return found
 
-    def begin(self) -> None:
-        """Notes what the server has once it has started: :meth:`reset` comes back to that."""
-        self._loop = asyncio.get_running_loop()
-        image = self.broker.image
+    def begin(self, loop: asyncio.AbstractEventLoop, image: MetadataImage) -> None:
+        """Notes the server's event loop, and what it has once it has started: :meth:`reset` comes back to that.
+
+        Has no effect if that is done already.
+        """
+        if self._has_begun:
+            return
+        self._has_begun, self._loop = True, loop
         self._at_start = AtStart(image.features, tuple(image.acls.values()), {user for user, _ in image.credentials})
 
     @property

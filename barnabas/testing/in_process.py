@@ -144,7 +144,7 @@ class Broker:
             self._controls = Controls.of(self._server)
             if self.security.acls:
                 self._submit(CreateAcls(self.security.acls))
-            self._call(self._controls.begin)
+            self._call(lambda: self._controls.begin(self._loop, self._server.broker.image))
         except BaseException:
             self._end()
             raise

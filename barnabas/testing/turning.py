@@ -8,8 +8,10 @@ import itertools
 import math
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 LEAPS: Final = 200
 """A turn of the clock is made in so many leaps at most: what falls due within one is called at its end."""
@@ -131,11 +133,13 @@ class TurnedClock:
             self._frozen_ms = time_ms
 
 
-def moment_of(date: str | datetime) -> int:
+def moment_of(date: "str | datetime") -> int:
     """Returns milliseconds since 1970; a date without a time zone is in UTC.
 
     :raises ValueError: it is no date of ISO 8601
     """
+    from datetime import UTC, datetime
+
     moment = datetime.fromisoformat(date) if isinstance(date, str) else date
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
@@ -165,7 +169,7 @@ class BrokerClock:
             raise ValueError("time goes on only; at() sets the date back")
         self._advance(whole)
 
-    def at(self, date: str | datetime) -> None:
+    def at(self, date: "str | datetime") -> None:
         """Turns the clock to a date, in UTC if it has no time zone. To one that is past, only the date is set.
 
         :raises ValueError: it is no date of ISO 8601
