@@ -198,6 +198,8 @@ def append(
         batch = validate_produced(
             requested.records, partition.produce_policy, now_ms, place, allows_zstd=version >= ZSTD_SINCE
         )
+    if partition.produce_policy.checks_values:
+        check_values(name, batch, broker)
     appended = partition.append(batch, now_ms, acks=acks)
     answer = Answer(
         index=requested.index,
@@ -209,6 +211,13 @@ def append(
     if not partition.is_safe(end, acks):
         unsafe.append(Unsafe(partition, end, answer))
     return answer
+
+
+def check_values(topic: str, batch: RecordBatch, broker: Broker) -> None:
+    """Checks what ``barnabas.value.schema.validation`` demands. :raises InvalidRecord: values have no known schema"""
+    if broker.value_check is None:
+        raise InvalidRecord(f"{topic} has barnabas.value.schema.validation, and this broker has no schema registry")
+    broker.value_check(topic, batch)
 
 
 def converted(records: Buffer, policy: ProducePolicy, now_ms: int) -> RecordBatch | None:

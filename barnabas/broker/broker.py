@@ -36,6 +36,7 @@ from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.partition_log import PartitionLog
 from barnabas.peers.peers import Peers, error_of
+from barnabas.records.batch import RecordBatch
 from barnabas.security.quotas.rates import Windows
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.uuids import random_uuid
@@ -89,6 +90,7 @@ class Broker(Node):
         self._assignments = DirectoryAssignments(self.node_id, self.controller_channel, lambda: self.epoch)
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.nodes = Nodes(lambda: self.image.brokers)
+        self.value_check: Callable[[str, RecordBatch], object] | None = None  #: the schema registry's, if it runs here
         self._is_registered = False
         self._hosts = False  # whether logs and coordinators are open
         moves = self.log_manager.moves

@@ -30,6 +30,7 @@ COMMANDS = {
     "reassign": "Move partitions to other brokers.",
     "leader-election": "Elect leaders of partitions.",
     "log-dirs": "Describe log directories, and move partitions between them.",
+    "schemas": "List, show, register, check, compare and delete schemas of a schema registry.",
     "pipeline": "Export, import, backfill, mirror and transform topics with Spark.",
     "spark": "Download Spark's own Kafka connector.",
     "check-log": "Check or repair the data directory of a stopped broker.",

@@ -43,6 +43,7 @@ class TopicConfig(NamedTuple):
     min_cleanable_dirty_ratio: float = 0.5
     leader_replication_throttled_replicas: Sequence[str] = ()
     follower_replication_throttled_replicas: Sequence[str] = ()
+    barnabas_value_schema_validation: bool = False
 
     @property
     def compacts(self) -> bool:

@@ -84,6 +84,7 @@ class ProducePolicy(NamedTuple):
     compression: Compression | None = None  #: None: the producer's own
     compression_level: int | None = None
     compacted: bool = False
+    checks_values: bool = False  #: whether values have to name a schema of the topic
 
     @classmethod
     def of(cls, config: "TopicConfig") -> "ProducePolicy":
@@ -103,6 +104,7 @@ class ProducePolicy(NamedTuple):
             compression=codec,
             compression_level=None if codec is None else levels.get(codec),
             compacted="compact" in config.cleanup_policy,
+            checks_values=config.barnabas_value_schema_validation,
         )
 
 

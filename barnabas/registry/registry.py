@@ -183,8 +183,7 @@ class Registry:
             subject = self.subject(subject)
             if not is_valid(subject):
                 raise error("invalid_subject", subject)
-            config = self._config(subject)
-            normalize = normalize or bool(config.get("normalize"))
+            normalize = normalize or bool(self._config(subject).get("normalize"))
             content = self._canonical(subject, wanted.content, normalize=normalize)
             versions = self.store.versions(subject)
             for each in versions:
@@ -195,7 +194,7 @@ class Registry:
             if mode == IMPORT or wanted.id != -1:
                 made = self._imported(subject, content, wanted, mode)
             else:
-                self._check_compatible(subject, content, versions, config["compatibilityLevel"])
+                self._check_compatible(subject, content, versions, self.level_of(subject))
                 made = self._next(subject, content, wanted.version)
             await self._log.append([made.to_record()])
             return made

@@ -57,7 +57,7 @@ class SchemasLog:
     @property
     def leader_url(self) -> str | None:
         """Where the registry of the node that writes is; None if this node does not know it."""
-        self._read()
+        self.read()
         url = self.store.leader_url
         return None if url == self._url else url
 
@@ -96,7 +96,7 @@ class SchemasLog:
     def _partition(self) -> Partition | None:
         return self._broker.partitions.get((TOPIC, 0))
 
-    def _read(self) -> None:
+    def read(self) -> None:
         """Applies what has become readable."""
         partition = self._partition()
         if partition is None or partition.topic_id != self._topic_id:
@@ -132,7 +132,7 @@ class SchemasLog:
         try:
             if partition is not None and partition.leads:
                 await self._safe(partition, partition.log.log_end_offset)
-            self._read()
+            self.read()
         except KafkaError as why:
             raise error("store_error", f"{TOPIC} cannot be read: {why!r}") from why
 
@@ -151,7 +151,7 @@ class SchemasLog:
         try:
             appended = partition.append(next(batches(data)), now_ms, acks=ACKS_ALL)
             await self._safe(partition, appended.last_offset + 1)
-            self._read()
+            self.read()
         except KafkaError as why:
             raise error("store_error", f"{TOPIC} cannot be written: {why!r}") from why
 

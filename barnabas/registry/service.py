@@ -9,6 +9,7 @@ from typing import Final
 
 from barnabas.clock import Timer
 from barnabas.errors import KafkaError
+from barnabas.records.batch import RecordBatch
 from barnabas.registry.errors import RegistryError
 from barnabas.server.http import Address, Application, HttpService, require
 from barnabas.server.server import Server
@@ -37,7 +38,15 @@ class RegistryService(HttpService):
 
         await super().start()
         self._log = SchemasLog(self._broker_server.broker, self._url_for_others())
+        self._broker_server.broker.value_check = self._checked
         self._look()
+
+    def _checked(self, topic: str, batch: RecordBatch) -> None:
+        """Checks the first batch of a topic that demands it, and has the broker ask the check itself from then on."""
+        from barnabas.registry.validation import ValueCheck
+
+        check = self._broker_server.broker.value_check = ValueCheck(self._log)
+        check(topic, batch)
 
     def _url_for_others(self) -> str:
         """Returns the URL for other nodes: where the address is that of every interface, with the broker's host."""

@@ -395,4 +395,15 @@ CONFIGS = (
         internal=True,
         in_effect=True,
     ),
+    ConfigDef(
+        "barnabas.value.schema.validation",
+        BOOLEAN,
+        False,
+        None,
+        MEDIUM,
+        "Whether records are refused whose values name no schema of the topic in the broker's schema registry.",
+        CLUSTER_WIDE,
+        internal=True,
+        in_effect=True,
+    ),
 )
