@@ -7,7 +7,8 @@ import click
 
 from barnabas.cli.client import Cluster, cluster_options
 from barnabas.config.validators import ConfigError
-from barnabas.server.http import Address, has_packages
+from barnabas.server.http import Address
+from barnabas.server.http_services import has_packages
 
 LISTENER = "--listener"
 

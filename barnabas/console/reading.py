@@ -28,7 +28,9 @@ class Client(Protocol):
     def admin(self) -> AbstractContextManager[Any]:
         """Opens an admin client, and closes it at the end."""
 
-    def settings(self, defaults: Mapping[str, Any], given: Mapping[str, str] | None = None, **own: Any) -> dict[str, Any]:
+    def settings(
+        self, defaults: Mapping[str, Any], given: Mapping[str, str] | None = None, **own: Any
+    ) -> dict[str, Any]:
         """Returns the keyword arguments of a client."""
 
 
@@ -108,7 +110,7 @@ def topic(client: Client, name: str, page: int, size: int) -> dict[str, Any]:
         **_summary(described),
         "page": Page.of(partitions, page, size),
         "configs": [
-            {"name": config, "value": of[("value")], "is_own": of["config_source"] in _OF_TOPIC}
+            {"name": config, "value": of["value"], "is_own": of["config_source"] in _OF_TOPIC}
             for config, of in sorted(configs.items())
         ],
     }
@@ -143,8 +145,7 @@ def records(client: Client, name: str, partition: int, offset: int | None, limit
 def _consumer(client: Client) -> Iterator[Any]:
     from kafka import KafkaConsumer
 
-    own = {"group_id": None, "enable_auto_commit": False, "allow_auto_create_topics": False}
-    own = {name: value for name, value in own.items() if name in KafkaConsumer.DEFAULT_CONFIG}
+    own: dict[str, Any] = {"group_id": None, "enable_auto_commit": False, "allow_auto_create_topics": False}
     consumer = KafkaConsumer(**client.settings(KafkaConsumer.DEFAULT_CONFIG, **own))
     try:
         yield consumer

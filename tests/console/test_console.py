@@ -19,10 +19,12 @@ HTML = "<script>alert('here')</script>"
 def pages():
     with Broker() as broker:
         admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
-        admin.create_topics({
-            "orders": {"num_partitions": 120, "replication_factor": 1, "configs": {"retention.ms": "60000"}},
-            "empty": {"num_partitions": 1, "replication_factor": 1},
-        })
+        admin.create_topics(
+            {
+                "orders": {"num_partitions": 120, "replication_factor": 1, "configs": {"retention.ms": "60000"}},
+                "empty": {"num_partitions": 1, "replication_factor": 1},
+            }
+        )
         admin.close()
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
         for number in range(60):
@@ -71,8 +73,8 @@ def test_html_in_records_is_escaped_and_no_script_may_run(pages):
 
 def test_what_is_empty_or_missing_says_what_to_do(pages):
     assert "barnabas produce" in pages.get("/topics/empty/records").text
-    assert pages.get("/topics/none").status_code == 404
     assert pages.get("/topics/none/records").status_code == 404
+    assert pages.get("/topics/none").status_code == 404, "reading creates no topic"
     assert pages.get("/topics/orders/records?partition=200").status_code == 404
     wrong = pages.get("/topics/orders/records?offset=x")
     assert wrong.status_code == 400 and "must be a number" in wrong.text
