@@ -36,7 +36,7 @@ COMMANDS = {
     "check-log": "Check or repair the data directory of a stopped broker.",
     "dump-log": "Print the contents of files in a log directory.",
     "console": "Show a cluster in the browser.",
-    "explain": "Explain a message, an error code or a config.",
+    "explain": "Explain a message, a frame, an error code or a config.",
 }
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from barnabas.wire.plain import as_printable, text_or_hex
+
 if TYPE_CHECKING:
     from barnabas.cli.dumping.rows import Row
 
@@ -144,19 +146,9 @@ def as_line(row: "Row", path: Path) -> str:
 
 def _for_json(value: Any) -> Any:
     if isinstance(value, bytes):
-        text = as_printable(value)
-        return {"hex": value.hex()} if text is None else text
+        return text_or_hex(value)
     if isinstance(value, dict):
         return {str(name): _for_json(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_for_json(each) for each in value]
     return value
-
-
-def as_printable(value: bytes) -> str | None:
-    """Returns the bytes as text if they are printable UTF-8, otherwise None."""
-    try:
-        text = value.decode()
-    except UnicodeDecodeError:
-        return None
-    return text if all(letter.isprintable() or letter in "\n\t" for letter in text) else None

@@ -1,31 +1,43 @@
-"""``barnabas explain``: prints the fields of a message, the meaning of an error code, or the declaration of a config.
+"""``barnabas explain``: prints the fields of a message, a frame, the meaning of an error code, or a config.
 
 Knows nothing but the declarations; it needs no broker.
 """
 
 import difflib
-import importlib
-import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
 import click
 
+from barnabas.cli.explaining import explain_frames
 from barnabas.cli.output import json_option, show_json
 from barnabas.config import definitions
 from barnabas.config.definition import ConfigDef, text_of
 from barnabas.errors import KafkaError
-from barnabas.wire import compiler, messages, types
+from barnabas.wire import compiler, types
 from barnabas.wire.message import Message, Request, Response
+from barnabas.wire.messages import declared
 from barnabas.wire.schema import Field, Struct
 
 
 @click.command()
-@click.argument("what")
+@click.argument("what", required=False)
 @click.argument("version", required=False, type=int)
+@click.option("--hex", "frames", metavar="HEX", help="Decode this frame, or those of standard input if it is -.")
+@click.option("--api", help="The API of the request to which the frame is the response.")
+@click.option("--version", "of_version", type=int, help="The version of that request.")
+@click.option("--show-secrets", is_flag=True, help="Print tokens, credentials and passwords in a frame.")
 @json_option
-def explain(what: str, version: int | None, as_json: bool) -> None:
-    """Explain a message, an error by its code or name, or a config.
+def explain(
+    what: str | None,
+    version: int | None,
+    frames: str | None,
+    api: str | None,
+    of_version: int | None,
+    show_secrets: bool,
+    as_json: bool,
+) -> None:
+    """Explain a message, an error by its code or name, a config, or a frame in hexadecimal digits.
 
     With a version, prints the fields of the message in that version and the functions that write and read them.
     Without, prints the fields of all versions.
@@ -34,7 +46,20 @@ def explain(what: str, version: int | None, as_json: bool) -> None:
     barnabas explain ProduceRequest 9
     barnabas explain 22
     barnabas explain retention.ms
+
+    A frame is a request, with or without its size before it. With --api and --version, it is the response to such a
+    request.
+
+    \b
+    barnabas explain --hex 0000001000120000000000010006636c69656e74
+    barnabas explain --hex 00000001001b --api Heartbeat --version 0
     """
+    if (what is None) == (frames is None):
+        raise click.UsageError("Say what to explain: a name, or a frame with --hex.")
+    if frames is not None:
+        explain_frames(frames, api, of_version, show_secrets=show_secrets, as_json=as_json)
+        return
+    assert what is not None
     found = error_of(what) or config_of(what)
     if found is not None:
         if as_json:
@@ -113,24 +138,13 @@ def messages_called(name: str) -> Iterator[type[Message]]:
     """Yields the messages of that name; a name without ``Request`` or ``Response`` at its end means both."""
     wanted = _plain(name)
     endings = ("", "request", "response")
-    found = [each for each in all_messages() if _plain(each.__name__) in [wanted + ending for ending in endings]]
+    found = [each for each in declared().values() if _plain(each.__name__) in [wanted + ending for ending in endings]]
     yield from sorted(found, key=lambda each: each.__name__)
-
-
-def all_messages() -> Iterator[type[Message]]:
-    """Yields all declared messages."""
-    for module in pkgutil.iter_modules(messages.__path__):
-        there = importlib.import_module(f"{messages.__name__}.{module.name}")
-        for value in vars(there).values():
-            declared_there = isinstance(value, type) and value.__module__ == there.__name__
-            # A message without versions is a base class.
-            if declared_there and issubclass(value, Message) and str(value.versions) != "none":
-                yield value
 
 
 def suggestion(name: str) -> str:
     """Returns a hint with the most similar name, if there is one."""
-    names = [each.__name__ for each in all_messages()] + [name for _, table in _configs() for name in table]
+    names = [each.__name__ for each in declared().values()] + [name for _, table in _configs() for name in table]
     close = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 

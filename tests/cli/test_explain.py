@@ -1,11 +1,20 @@
+import io
 import json
+import struct
 
 import pytest
 
 from barnabas.cli import main
-from barnabas.cli.explain import all_messages, described
+from barnabas.cli.explain import described
 from barnabas.config import definitions
 from barnabas.errors import KafkaError
+from barnabas.records.batch import Compression
+from barnabas.records.builder import build_batch
+from barnabas.wire.messages import declared
+from barnabas.wire.messages.api_versions import ApiVersionsResponse
+from barnabas.wire.messages.heartbeat import HeartbeatResponse
+from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 
 
 @pytest.fixture
@@ -52,7 +61,7 @@ def test_json(run):
 
 
 def test_every_message_can_be_explained_in_every_version():
-    for message in all_messages():
+    for message in declared().values():
         for version in (None, *range(message.versions.first, message.versions.last + 1)):
             assert described(message, version)["versions"] == str(message.versions)
 
@@ -97,3 +106,97 @@ def test_what_there_is_not(run):
         "Error: There is no message, error code or config num.partition; did you mean num.partitions?\n",
     )
     assert run("ProduceRequest", "99")[2] == "Error: ProduceRequest has no version 99: there are 0-13\n"
+
+
+# ---------------------------------------------------------------- frames
+
+
+def produced(version=9):
+    batch = build_batch(
+        [(b"k", b"tea", 1000, [("h", b"x")]), (None, b"\xff\0", 1001)], compression=Compression.LZ4, producer_id=4
+    )
+    Topic = ProduceRequest.TopicProduceData
+    partition = Topic.PartitionProduceData(index=0, records=batch)
+    topic = Topic(name="orders", partition_data=[partition])
+    request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=1000, topic_data=[topic])
+    return struct.pack(">hhih", 0, version, 7, 3) + b"abc\0" + request.encode(version=version)
+
+
+def sized(frame):
+    return len(frame).to_bytes(4) + frame
+
+
+@pytest.mark.parametrize("given", [produced().hex(), sized(produced()).hex(" ", 4), "0x" + produced().hex(":")])
+def test_a_request_with_its_records(run, given):
+    code, out, err = run("--hex", given)
+    assert (code, err) == (0, "")
+    assert out.startswith("request: Produce\nversion: 9\ncorrelation_id: 7\nclient_id: abc\n")
+    assert "    - name: orders\n" in out
+    assert "codec: lz4\n" in out
+    assert "value: tea\n" in out
+    assert "value: 0xff00\n" in out
+    assert 'headers: [["h", "x"]]\n' in out
+
+
+def test_a_request_as_json(run):
+    told = json.loads(run("--hex", produced().hex(), "--json")[1])
+    assert (told["request"], told["version"], told["client_id"]) == ("Produce", 9, "abc")
+    (batch,) = told["fields"]["topic_data"][0]["partition_data"][0]["records"]
+    assert (batch["count"], batch["crc_ok"], batch["producer_id"]) == (2, True, 4)
+    assert [record["value"] for record in batch["records"]] == ["tea", {"hex": "ff00"}]
+
+
+def test_a_damaged_batch_is_told(run):
+    frame = bytearray(produced())
+    frame[-10] ^= 0xFF
+    topic = json.loads(run("--hex", frame.hex(), "--json")[1])["fields"]["topic_data"][0]
+    (batch,) = topic["partition_data"][0]["records"]
+    assert batch["crc_ok"] is False
+
+
+def test_a_response(run):
+    frame = b"".join(HeartbeatResponse(error_code=27, throttle_time_ms=3).encode_frame(9, 4))
+    code, out, _ = run("--hex", frame.hex(), "--api", "heartbeat", "--version", "4")
+    assert code == 0
+    assert out == (
+        "response: Heartbeat\nversion: 4\ncorrelation_id: 9\nsize: 12\n  throttle_time_ms: 3\n  error_code: 27\n"
+    )
+
+
+def test_an_unsupported_version_of_api_versions_is_answered_in_version_0(run):
+    frame = b"".join(ApiVersionsResponse(error_code=35, api_keys=[]).encode_frame(1, 0))
+    told = json.loads(run("--hex", frame.hex(), "--api", "18", "--version", "4", "--json")[1])
+    assert (told["version"], told["fields"]["error_code"]) == (0, 35)
+
+
+def test_frames_one_after_the_other_from_standard_input(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO((sized(produced()) * 2).hex()))
+    assert run("--hex", "-")[1].count("request: Produce") == 2
+
+
+def test_tokens_are_hidden_unless_asked_for(run):
+    body = SaslAuthenticateRequest(auth_bytes=b"\0admin\0xyzzy").encode(version=2)
+    frame = struct.pack(">hhih", 36, 2, 1, -1) + b"\0" + body
+    assert "auth_bytes: [hidden]" in run("--hex", frame.hex())[1].replace('"', "")
+    assert b"xyzzy".hex() in run("--hex", frame.hex(), "--show-secrets")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "Say what to explain"),
+        (("Fetch", "--hex", "00"), "Say what to explain"),
+        (("--hex", "xy"), "hexadecimal digits"),
+        (("--hex", " "), "empty"),
+        (("--hex", "0000000100000000"), "--api and --version"),
+        (("--hex", "00", "--api", "Fetch"), "both --api and --version"),
+        (("--hex", "00", "--api", "Nothing", "--version", "0"), "There is no API Nothing"),
+        (("--hex", "00", "--api", "Fetch", "--version", "99"), "Fetch has no version 99"),
+        (("--hex", "7fff000000000000ffff"), "no API has the key 32767"),
+    ],
+)
+def test_what_cannot_be_a_frame_is_refused(run, arguments, words):
+    code, out, err = run(*arguments)
+    assert code != 0
+    assert words in err
+    assert out == ""
