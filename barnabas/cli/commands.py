@@ -37,6 +37,8 @@ COMMANDS = {
     "dump-log": "Print the contents of files in a log directory.",
     "console": "Show a cluster in the browser.",
     "explain": "Explain a message, a frame, an error code or a config.",
+    "kafka": "Run a tool of Apache Kafka by its name: kafka topics is kafka-topics.sh.",
+    "image-properties": "Write the properties that an image of Kafka makes of its environment.",
 }
 
 

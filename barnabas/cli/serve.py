@@ -104,8 +104,17 @@ def serve(options: Options) -> int:
     if level is None:
         return _fail(f"--log-level is {options.log_level!r}, but must be one of DEBUG, INFO, WARNING, ERROR")
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    return start(options, os.environ, announce)
+
+
+def start(options: Options, environment: "os._Environ[str] | dict[str, str]", ready: Callable[[Server], object]) -> int:
+    """Runs a broker until SIGTERM or SIGINT, and returns the exit code of the process.
+
+    :param environment: where variables are looked for that begin with ``KAFKA_``
+    :param ready: called with the server once it answers
+    """
     try:
-        properties = merged_properties(options, os.environ)
+        properties = merged_properties(options, environment)
         features = feature_levels(options)
         if options.dev and has_packages():
             properties.setdefault("barnabas.admin.listener", "127.0.0.1:0")
@@ -115,6 +124,9 @@ def serve(options: Options) -> int:
             with TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True) as directory:
                 return _run({**properties, "log.dirs": directory}, features, options)
         return _run(properties, features, options)
+                properties = {**properties, "log.dirs": directory}
+                return run(BrokerConfig.from_properties(properties, dev=True), ready, features)
+        return run(BrokerConfig.from_properties(properties, dev=options.dev), ready, features)
     except (ConfigError, OSError) as error:
         return _fail(str(error))
 

@@ -53,17 +53,15 @@ def parse_overrides(items: Iterable[str]) -> dict[str, str]:
 
 
 def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the configs among the variables: ``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``.
+    """Returns the configs among the variables.
 
-    One underscore is a dot, two are an underscore, three a dash. The prefix is not Kafka's alone: a variable
-    that stands for no config is left out, and logged.
+    The prefix is not Kafka's alone: a variable that stands for no config is left out, and logged.
     """
     configs = {}
     for variable, value in environment.items():
         if not variable.startswith(ENVIRONMENT_PREFIX) or variable in NOT_CONFIGS:
             continue
-        bare = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-        name = bare.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
+        name = name_of(variable)
         if declaration_of(name) is None:
             logger.warning(
                 "%s stands for %s, which is not a config of Apache Kafka 4.3, and is left out", variable, name
@@ -71,6 +69,15 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
         else:
             configs[name] = value
     return configs
+
+
+def name_of(variable: str) -> str:
+    """Returns the name of the config that a variable stands for: ``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``.
+
+    One underscore is a dot, two are an underscore, three a dash, as in Kafka's ``KafkaDockerWrapper``.
+    """
+    bare = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+    return bare.replace("_", ".").replace("...", "-").replace("..", "_")
 
 
 def parse_properties(text: str) -> dict[str, str]:
