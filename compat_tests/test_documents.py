@@ -140,7 +140,7 @@ def test_how_to_use_groups_of_the_newer_kinds(own_broker: Callable[..., Running]
                 reader.type(command, printed)
 
 
-@pytest.mark.parametrize("name", ["faults", "turn-the-clock"])
+@pytest.mark.parametrize("name", ["faults", "proxy", "turn-the-clock"])
 def test_how_to_test_what_is_rare(tmp_path: Path, name: str) -> None:
     page = "\n\n".join(body for _, body in blocks(f"docs/how-to/{name}.md"))
     (tmp_path / "test_page.py").write_text(page)

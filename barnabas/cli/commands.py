@@ -33,6 +33,7 @@ COMMANDS = {
     "schemas": "List, show, register, check, compare and delete schemas of a schema registry.",
     "pipeline": "Export, import, backfill, mirror and transform topics with Spark.",
     "spark": "Download Spark's own Kafka connector.",
+    "proxy": "Stand in front of a cluster, and pass on what clients send.",
     "check-log": "Check or repair the data directory of a stopped broker.",
     "dump-log": "Print the contents of files in a log directory.",
     "console": "Show a cluster in the browser.",

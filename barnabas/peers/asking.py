@@ -4,17 +4,23 @@ Knows nothing of what is asked.
 """
 
 import asyncio
-from typing import Any
+from typing import Any, Protocol
 
 from barnabas.errors import KafkaError
-from barnabas.peers.connection import PeerConnection
+from barnabas.peers.peers import Done
 from barnabas.wire.message import Request
 
 FOREVER = float("inf")
 """Whoever makes a connection has a time-out around all of it."""
 
 
-async def ask(connection: PeerConnection, request: Request, version: int) -> Any:
+class Asked(Protocol):
+    """What sends a request before all others (:class:`barnabas.peers.connection.PeerConnection`)."""
+
+    def send_now(self, request: Request, version: int, deadline: float, done: Done, /) -> None: ...
+
+
+async def ask(connection: Asked, request: Request, version: int) -> Any:
     """Returns the response.
 
     :raises KafkaError: the connection breaks

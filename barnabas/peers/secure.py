@@ -9,7 +9,7 @@ import logging
 import ssl
 from collections.abc import Callable
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from barnabas.clock import Scheduler
 from barnabas.config import BrokerConfig
@@ -17,8 +17,7 @@ from barnabas.config.endpoints import Endpoint
 from barnabas.config.listener_configs import ListenerConfigs
 from barnabas.config.validators import ConfigError
 from barnabas.errors import NONE, KafkaError, SaslAuthenticationFailed
-from barnabas.peers.asking import ask
-from barnabas.peers.connection import PeerConnection
+from barnabas.peers.asking import Asked, ask
 from barnabas.peers.peers import error_of
 from barnabas.security.login.login import Login, LoginFailed, Tokens
 from barnabas.security.login.logins import login_of
@@ -48,6 +47,27 @@ class Surroundings(Protocol):
 
     @property
     def random(self) -> Random: ...
+
+
+class Secured(Asked, Protocol):
+    """A connection that is logged in again while it is used (:class:`barnabas.peers.connection.PeerConnection`)."""
+
+    renewal: asyncio.Task[None] | None
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def is_closed(self) -> bool: ...
+
+    def hold(self) -> None: ...
+
+    def release(self) -> None: ...
+
+    def close(self, reason: str, *, level: int = ...) -> None: ...
+
+
+C = TypeVar("C", bound=Secured)
 
 
 class _Security(NamedTuple):
@@ -90,7 +110,7 @@ class SecureConnect:
                 logger.error("Connections by listener %s are made as before: %s", self._listener_name, error)
         return self._security
 
-    async def __call__(self, endpoint: Endpoint, new: Callable[[], PeerConnection]) -> PeerConnection:
+    async def __call__(self, endpoint: Endpoint, new: Callable[[], C]) -> C:
         """Makes a connection.
 
         :raises OSError: it cannot be made; ssl.SSLError: the other side is not trusted, or does not trust this one
@@ -98,26 +118,28 @@ class SecureConnect:
         """
         security = self._current()
         name = endpoint.host if security.context is not None else None
+        factory: Callable[[], Any] = new
+        connection: C
         _, connection = await asyncio.get_running_loop().create_connection(
-            new, endpoint.host, endpoint.port, ssl=security.context, server_hostname=name
+            factory, endpoint.host, endpoint.port, ssl=security.context, server_hostname=name
         )
         if security.login is not None:
             await self._log_in(connection, endpoint.host, security.mechanism, security.login)
         return connection
 
-    async def _log_in(self, connection: PeerConnection, host: str, mechanism: str, login: Login) -> None:
+    async def _log_in(self, connection: Secured, host: str, mechanism: str, login: Login) -> None:
         """Logs in, for the first time or again, and takes care that it is done again before the session ends."""
         lifetime_ms = await authenticate(connection, mechanism, login(host))
         if lifetime_ms > 0:
             seconds = lifetime_ms / 1000 * self._node.random.uniform(*REAUTHENTICATE_AT)
             self._node.scheduler.call_later(seconds, self._renew, connection, host)
 
-    def _renew(self, connection: PeerConnection, host: str) -> None:
+    def _renew(self, connection: Secured, host: str) -> None:
         if not connection.is_closed:
             connection.hold()
             connection.renewal = asyncio.ensure_future(self._log_in_again(connection, host))
 
-    async def _log_in_again(self, connection: PeerConnection, host: str) -> None:
+    async def _log_in_again(self, connection: Secured, host: str) -> None:
         _, mechanism, login = self._current()
         try:
             if login is not None:
@@ -131,7 +153,7 @@ class SecureConnect:
             connection.release()
 
 
-async def authenticate(connection: PeerConnection, mechanism: str, tokens: Tokens) -> int:
+async def authenticate(connection: Secured, mechanism: str, tokens: Tokens) -> int:
     """Authenticates, and returns how many milliseconds the session lasts; 0: it has no end.
 
     :raises KafkaError: the other side does not take it, or is not the one that it claims to be

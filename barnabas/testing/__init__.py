@@ -1,4 +1,4 @@
-"""For tests: a broker in the process of the tests, and a pytest plugin that provides it.
+"""For tests: a broker in the process of the tests, a cluster, a proxy, and a pytest plugin that provides some of them.
 
 Knows nothing of any client; tests get an address. pytest loads the plugin in every run if Barnabas is installed, so
 this module imports nothing until it is used.
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from barnabas.testing.cluster import Cluster
     from barnabas.testing.controls import Record
     from barnabas.testing.in_process import Broker
+    from barnabas.testing.proxying import Proxy
     from barnabas.testing.saving import State
     from barnabas.testing.security import allow, deny
 
-__all__ = ["AsyncBroker", "Broker", "Cluster", "Record", "State", "allow", "deny"]
+__all__ = ["AsyncBroker", "Broker", "Cluster", "Proxy", "Record", "State", "allow", "deny"]
 
 _MODULES = {
     "AsyncBroker": "asynchronous",
     "Cluster": "cluster",
+    "Proxy": "proxying",
     "Record": "controls",
     "State": "saving",
     "allow": "security",

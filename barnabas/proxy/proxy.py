@@ -1,0 +1,140 @@
+"""The proxy: a port for each node of a cluster, all of which lead through it.
+
+Knows nothing of the command line. It is given what connects to nodes, and who observes the requests.
+"""
+
+import asyncio
+import errno
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Protocol
+
+from barnabas.api_handlers.registry import APIS, Promise
+from barnabas.diagnosis import Address
+from barnabas.proxy.addresses import addressed, looks
+from barnabas.proxy.gateway import Gateway
+from barnabas.proxy.passage import Observer as RequestObserver
+from barnabas.proxy.upstream import Upstream
+from barnabas.server.buffers import BufferPool
+from barnabas.wire.frames import requests
+from barnabas.wire.messages.metadata import MetadataResponse
+from barnabas.wire.types import ZERO_UUID
+
+logger = logging.getLogger(__name__)
+
+PORTS_TRIED: Final = 1000
+"""Where the port is given, the nodes have those after it; some may be taken."""
+
+Connect = Callable[[Address, Callable[[], Upstream]], Awaitable[Upstream]]
+"""Makes a connection to a node, and logs in. :raises OSError, KafkaError: it cannot"""
+
+
+class Observer(RequestObserver, Protocol):
+    """Who is told of connections, too."""
+
+    def opened(self, connection: int, node: Address, client: tuple[str, int], /) -> None: ...
+
+    def closed(self, connection: int, /) -> None: ...
+
+
+class Proxy:
+    """A proxy in front of the cluster of which ``to`` are some nodes.
+
+    :param connect: makes connections to nodes
+    :param host: to listen on; empty for all interfaces
+    :param port: of the first listening port; 0 takes free ones, else the nodes have those after it
+    :param advertised_host: by which clients reach the proxy; None: the address to which each has connected
+    """
+
+    def __init__(
+        self,
+        to: Sequence[Address],
+        connect: Connect,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        advertised_host: str | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self._connect = connect
+        self._host = host
+        self._port = port
+        self.advertised_host = advertised_host
+        self.observer = observer
+        self.is_faulty = False  #: whether there are rules by which requests go wrong
+        self.requests = requests()
+        self.addressed = addressed(self.requests)
+        self.looks = looks(self.requests, self.addressed)
+        self.promise = Promise(APIS)
+        self.numbers = itertools.count(1)
+        self.topics: dict[bytes, str] = {}
+        self._buffers = BufferPool()
+        self.gateways = [Gateway(self, to, self._buffers)]
+        self.by_node: dict[Address, Gateway] = {to[0]: self.gateways[0]} if len(to) == 1 else {}
+        self.on_gateway: Callable[[Gateway], object] = lambda gateway: None  #: called with each new gateway
+
+    @property
+    def port(self) -> int:
+        """The port that clients are told to begin with."""
+        return self.gateways[0].port
+
+    async def start(self) -> None:
+        """Listens. :raises OSError: the port is taken"""
+        self.gateways[0].bind(self._host, self._port)
+        await self.gateways[0].accept()
+
+    async def stop(self) -> None:
+        for gateway in self.gateways:
+            await gateway.stop()
+
+    # ------------------------------------------------------------ gateways call
+
+    def port_of(self, node: Address) -> int:
+        """Returns the port at which a node is seen. Its gateway is made now, if it is seen for the first time."""
+        gateway = self.by_node.get(node)
+        if gateway is None:
+            gateway = Gateway(self, [node], self._buffers)
+            self._bind(gateway)
+            self.by_node[node] = gateway
+            self.gateways.append(gateway)
+            self.on_gateway(gateway)
+            gateway.start(gateway.accept())
+            logger.info("%s is seen at port %d", node, gateway.port)
+        return gateway.port
+
+    def _bind(self, gateway: Gateway) -> None:
+        if self._port == 0:
+            gateway.bind(self._host, 0)
+            return
+        first = self.gateways[-1].port + 1
+        for port in range(first, first + PORTS_TRIED):
+            try:
+                gateway.bind(self._host, port)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            else:
+                return
+        raise OSError(errno.EADDRINUSE, f"the ports from {first} on are taken")
+
+    async def connect(self, node: Address) -> Upstream:
+        """Connects to a node. :raises OSError, KafkaError: it cannot be reached, or refuses"""
+        loop = asyncio.get_running_loop()
+        return await self._connect(node, lambda: Upstream(str(node), loop, self._buffers))
+
+    def opened(self, connection: int, node: Address, client: tuple[str, int]) -> None:
+        if self.observer is not None:
+            self.observer.opened(connection, node, client)
+
+    def closed(self, connection: int) -> None:
+        if self.observer is not None:
+            self.observer.closed(connection)
+
+    # ------------------------------------------------------------ topics
+
+    def note_topics(self, response: MetadataResponse) -> None:
+        """Remembers the names of topics by their ids."""
+        for topic in response.topics:
+            if topic.name and topic.topic_id != ZERO_UUID:
+                self.topics[bytes(topic.topic_id)] = topic.name

@@ -1,0 +1,40 @@
+"""A process that runs a proxy: its event loop and its signals.
+
+Knows nothing of the command line.
+"""
+
+import asyncio
+import gc
+import signal
+from collections.abc import Callable
+
+from barnabas.proxy.proxy import Proxy
+from barnabas.server.run import YOUNG_OBJECTS, loop_factory, raise_file_limit
+
+Make = Callable[[asyncio.AbstractEventLoop], Proxy]
+
+
+def run(make: Make, ready: Callable[[Proxy], object]) -> None:
+    """Runs the proxy until SIGTERM or SIGINT.
+
+    :param make: makes it, within the loop
+    :param ready: called once it listens
+    :raises OSError: its port is taken
+    """
+    raise_file_limit()
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(_serve(make, ready))
+
+
+async def _serve(make: Make, ready: Callable[[Proxy], object]) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    proxy = make(loop)
+    await proxy.start()
+    gc.freeze()  # as a broker: what has been made by now lives as long as the process
+    gc.set_threshold(YOUNG_OBJECTS, 20, 50)
+    ready(proxy)
+    await stopping.wait()
+    await proxy.stop()

@@ -1,0 +1,286 @@
+"""A connection to a node of the cluster: frames of a client go out, and each answer comes back to whoever waits for it.
+
+Knows nothing of what frames say but their sizes and, of answers, correlation ids. Answers come in the order of the
+requests. Neither side is read while the other cannot take what it was sent.
+"""
+
+import asyncio
+import logging
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Protocol, cast
+
+from barnabas.errors import MalformedMessage, NetworkException
+from barnabas.peers.connection import SMALL
+from barnabas.peers.peers import Done
+from barnabas.server.buffers import BufferPool, allocate
+from barnabas.wire.frames import decode_response
+from barnabas.wire.message import Request
+
+logger = logging.getLogger(__name__)
+
+CLIENT_ID: Final = b"barnabas-proxy"
+_header = struct.Struct(">ihhih")
+_pack_size = struct.Struct(">i").pack
+_read_prefix = struct.Struct(">i").unpack_from
+_read_answer = struct.Struct(">ii").unpack_from
+
+Take = Callable[[memoryview], object]
+"""Is given an answer with its size. The memory is lent for the time of the call."""
+
+
+class Sent(NamedTuple):
+    """A request that is on its way."""
+
+    correlation_id: int | None  #: None for a token of SASL, whose answer is one, too
+    take: Take | None  #: None: the answer is passed on as it is
+    lost: Callable[[], object] | None = None  #: called if there will be no answer
+
+
+class Client(Protocol):
+    """The other side."""
+
+    def pass_on(self, answers: memoryview, /) -> bool:
+        """Sends answers to the client. Returns whether their memory is free again."""
+
+    def lose(self, reason: str, /) -> None:
+        """Closes the client's connection: there is nobody to answer it any more."""
+
+
+class Upstream(asyncio.BufferedProtocol):
+    """The connection once it is made. It reads once it has a client."""
+
+    transport: asyncio.Transport
+    client: Client
+
+    def __init__(self, name: str, loop: asyncio.AbstractEventLoop, buffers: BufferPool) -> None:
+        self.name = name
+        self.is_closed = False
+        self.renewal: asyncio.Task[None] | None = None  #: the authentication that requests are held for
+        self._loop = loop
+        self._buffers = buffers
+        self._in_flight: deque[Sent] = deque()
+        self._out: list[bytes] = []
+        self._held: list[tuple[bytes, Sent | None]] | None = None
+        self._drained: Callable[[Any], object] | None = None
+        self._is_writable = True
+        self._is_paused = False
+        self._buffer: memoryview | None = None
+        self._start = self._end = 0
+        self._next_correlation_id = 0
+
+    # ------------------------------------------------------------ sending
+
+    def send(self, frame: memoryview, sent: Sent | None) -> bool:
+        """Sends a frame. Returns whether its memory is free again; :meth:`when_drained` tells when it is.
+
+        :param frame: without its size
+        :param sent: what is done with its answer; None if there will be none
+        """
+        size = len(frame)
+        if self._held is not None:
+            self._held.append((_pack_size(size) + bytes(frame), sent))
+            return True
+        if sent is not None:
+            self._in_flight.append(sent)
+        if size < SMALL:
+            self._out.append(_pack_size(size) + bytes(frame))
+            if len(self._out) == 1:
+                self._loop.call_soon(self._flush)
+        else:
+            out, self._out = self._out, []
+            self.transport.writelines([*out, _pack_size(size), frame])
+        return self._is_writable
+
+    def _flush(self) -> None:
+        out, self._out = self._out, []
+        if out and not self.is_closed:
+            self.transport.write(b"".join(out) if len(out) > 1 else out[0])
+
+    def when_drained(self, done: Callable[[Any], object] | None) -> None:
+        """Calls ``done`` with no answers, once everything was sent; or does not any more."""
+        self._drained = done
+
+    # ------------------------------------------------------------ logging in
+
+    def send_now(self, request: Request, version: int, deadline: float, done: Done) -> None:
+        """Sends a request of the proxy's own, even if others are held. ``done`` gets its response or the error."""
+        if self.is_closed:
+            done(None, NetworkException())
+            return
+
+        def take(answer: memoryview) -> None:
+            done(decode_response(bytes(answer[4:]), type(request), version).response, None)
+
+        self._next_correlation_id = (self._next_correlation_id + 1) & 0x7FFFFFFF
+        body = request.encode(version=version)
+        client_id = CLIENT_ID + b"\0" if version >= request.flexible.first else CLIENT_ID
+        size = _header.size - 4 + len(client_id) + len(body)
+        header = _header.pack(size, request.api_key, version, self._next_correlation_id, len(CLIENT_ID))
+        self._in_flight.append(Sent(self._next_correlation_id, take, lambda: done(None, NetworkException())))
+        self.transport.write(header + client_id + body)
+
+    def hold(self) -> None:
+        """Sends no frame of the client, until :meth:`release`: the session is prolonged (KIP-368)."""
+        self._flush()
+        self._held = []
+
+    def release(self) -> None:
+        """Sends what was held."""
+        held, self._held = self._held, None
+        if held and not self.is_closed:
+            self._in_flight.extend(sent for _, sent in held if sent is not None)
+            self.transport.write(b"".join(frame for frame, _ in held))
+
+    # ------------------------------------------------------------ the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(0)
+
+    def connection_lost(self, exception: Exception | None) -> None:
+        self._lost("the broker has closed the connection")
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._is_writable = False
+
+    def resume_writing(self) -> None:
+        self._is_writable = True
+        done, self._drained = self._drained, None
+        if done is not None:
+            done([])
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._buffer is None:
+            self._buffer = self._buffers.take()
+        return self._buffer[self._end :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._end += nbytes
+        if not self._is_paused:
+            self._take_answers()
+
+    # ------------------------------------------------------------ answers
+
+    def pause(self) -> None:
+        """Reads no answers: the client has to take those that it has."""
+        if not self._is_paused and not self.is_closed:
+            self._is_paused = True
+            self.transport.pause_reading()
+
+    def resume(self) -> None:
+        """Reads answers again."""
+        if self._is_paused and not self.is_closed:
+            self._is_paused = False
+            self._take_answers()
+            if not self._is_paused:
+                self.transport.resume_reading()
+
+    def _take_answers(self) -> None:
+        try:
+            self._take_whole_answers()
+        except MalformedMessage as error:
+            self.close(f"its answer cannot be read: {error}", level=logging.WARNING)
+        except Exception:
+            logger.exception("Closing the connection to %s: its answer cannot be passed on", self.name)
+            self.close("internal error", level=logging.DEBUG)
+
+    def _take_whole_answers(self) -> None:
+        """Passes the whole answers in the buffer on: those that nobody looks at together, the others one by one."""
+        buffer = self._buffer
+        if buffer is None:
+            return
+        unseen = self._start  # where those that nobody looks at begin
+        while not self._is_paused and not self.is_closed and self._end - self._start >= 4:
+            begin = self._start
+            (size,) = _read_prefix(buffer, begin)
+            if size < 0:
+                raise MalformedMessage(f"a response of {size} bytes")
+            if self._end - begin < size + 4:
+                break
+            take = self._of(buffer, begin, size)
+            if take is not None and unseen < begin and not self._pass_on(buffer[unseen:begin]):
+                unseen = begin
+                break
+            self._in_flight.popleft()
+            self._start = begin + 4 + size
+            if take is not None:
+                unseen = self._start
+                take(buffer[begin : self._start])
+        if unseen < self._start and not self.is_closed:
+            self._pass_on(buffer[unseen : self._start])
+        if not self._is_paused:
+            self._make_room()
+
+    def _pass_on(self, answers: memoryview) -> bool:
+        if self.client.pass_on(answers):
+            return True
+        self.pause()
+        return False
+
+    def _of(self, buffer: memoryview, begin: int, size: int) -> Take | None:
+        """Returns what takes the answer there: that of the first request in flight.
+
+        :raises MalformedMessage: there is none, or it has another correlation id
+        """
+        if not self._in_flight:
+            raise MalformedMessage("an answer to no request")
+        sent = self._in_flight[0]
+        if sent.correlation_id is not None:
+            correlation_id = _read_answer(buffer, begin)[1] if size >= 4 else None
+            if correlation_id != sent.correlation_id:
+                raise MalformedMessage(f"correlation id {correlation_id} in place of {sent.correlation_id}")
+        return sent.take
+
+    def _make_room(self) -> None:
+        """Gives the buffer back when it is empty, or makes room for the rest of the answer that has begun."""
+        buffer = self._buffer
+        if buffer is None:
+            return
+        start, end = self._start, self._end
+        held = end - start
+        if not held:
+            self._buffers.give_back(buffer)
+            self._buffer, self._start, self._end = None, 0, 0
+            return
+        needed = _read_prefix(buffer, start)[0] + 4 if held >= 4 else 4
+        if start + needed <= len(buffer):
+            return
+        if needed <= len(buffer):
+            buffer[:held] = buffer[start:end]
+        else:
+            larger = allocate(needed)
+            larger[:held] = buffer[start:end]
+            self._buffers.give_back(buffer)
+            self._buffer = larger
+        self._start, self._end = 0, held
+
+    # ------------------------------------------------------------ the end
+
+    def close(self, reason: str, *, level: int = logging.DEBUG) -> None:
+        """Closes the connection once what was written has been sent."""
+        if not self.is_closed:
+            logger.log(level, "Closing the connection to %s: %s", self.name, reason)
+            self._flush()
+            self.transport.close()
+            self._lost(reason)
+
+    def _lost(self, reason: str) -> None:
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self._drained = None
+        if self._buffer is not None and not self._is_paused:
+            self._buffers.give_back(self._buffer)
+        self._buffer = None
+        for sent in self._in_flight:
+            if sent.lost is not None:
+                sent.lost()
+        self._in_flight.clear()
+        client = getattr(self, "client", None)
+        if client is not None:
+            client.lose(f"{self.name}: {reason}")

@@ -1,0 +1,89 @@
+"""``barnabas proxy`` as a process."""
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from kafka import KafkaProducer
+
+from barnabas.cli import main
+
+WAIT_S = 20
+
+
+class Proxying:
+    """A process that was told to stand in front of a cluster."""
+
+    def __init__(self, to, *arguments):
+        command = [sys.executable, "-m", "barnabas", "proxy", "--listen", "127.0.0.1:0", "--to", to, *arguments]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.to = to
+
+    def __enter__(self):
+        said = self.process.stdout.readline()
+        found = re.fullmatch(r"127\.0\.0\.1:(\d+) leads to (.+)\n", said)
+        assert found, said + self.process.stderr.read()
+        assert found[2] == self.to
+        self.bootstrap_servers = f"127.0.0.1:{found[1]}"
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate(timeout=WAIT_S)
+
+    def stop(self):
+        """Ends it as Ctrl-C does. Returns what it has printed since."""
+        self.process.send_signal(signal.SIGINT)
+        out, err = self.process.communicate(timeout=WAIT_S)
+        assert self.process.returncode == 0
+        self.logged = err
+        return out
+
+
+def send(proxying, *values, topic="orders", **settings):
+    producer = KafkaProducer(bootstrap_servers=proxying.bootstrap_servers, **settings)
+    for value in values:
+        producer.send(topic, value).get(10)
+    producer.close()
+
+
+def test_it_stands_in_front_of_a_cluster_until_a_signal(broker):
+    with Proxying(f"127.0.0.1:1,{broker.bootstrap_servers}") as proxying:
+        send(proxying, b"tea")
+        told = proxying.stop()
+    assert "Cannot reach 127.0.0.1:1" in proxying.logged
+    assert re.fullmatch(rf"{broker.bootstrap_servers} is seen at port \d+\n", told)
+    assert [record.value for record in broker.records("orders")] == [b"tea"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--listen", "9092"), "--listen is '9092', but must be HOST:PORT or :PORT"),
+        (("--listen", "192.0.2.1:0"), "cannot listen on 192.0.2.1:0"),
+        (("--command-config", "/there/is/none"), "/there/is/none"),
+    ],
+)
+def test_what_it_cannot_do_is_said_in_one_line(capsys, arguments, words):
+    assert main(["proxy", "--to", "127.0.0.1:1", *arguments]) != 0
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        ("security.protocol=TLS", "security.protocol"),
+        ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN", "sasl.jaas.config"),
+        ("security.protocol=SSL\nssl.truststore.location=/there/is/none", "/there/is/none"),
+    ],
+)
+def test_properties_that_are_not_valid(capsys, tmp_path, properties, words):
+    file = tmp_path / "client.properties"
+    file.write_text(properties)
+    assert main(["proxy", "--listen", ":0", "--to", "127.0.0.1:1", "--command-config", str(file)]) == 1
+    assert words in capsys.readouterr().err
