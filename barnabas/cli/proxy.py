@@ -5,16 +5,21 @@ Knows nothing of connections.
 
 import asyncio
 import logging
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import click
 
 from barnabas.cli.client import config_option, read_properties
 from barnabas.config.validators import ConfigError
 from barnabas.diagnosis import DEFAULT_PORT, Address
+from barnabas.faults.naming import ImpossibleRule
+from barnabas.faults.script import parse
 from barnabas.proxy.connecting import connect_by
 from barnabas.proxy.gateway import Gateway
 from barnabas.proxy.proxy import Proxy
+from barnabas.proxy.rules import watch
 from barnabas.proxy.running import run
 
 
@@ -24,8 +29,18 @@ from barnabas.proxy.running import run
 @click.option("--to", required=True, metavar="HOST:PORT[,...]", help="Brokers of the cluster.")
 @click.option("--advertise", metavar="HOST", help="The host by which clients reach the proxy.")
 @config_option
+@click.option("--faults", type=click.Path(dir_okay=False), help="Rules by which requests go wrong, one a line.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the chance in these rules.")
 @click.option("--log-level", default="WARNING", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]))
-def proxy(listen: str, to: str, advertise: str | None, command_config: str | None, log_level: str) -> int:
+def proxy(
+    listen: str,
+    to: str,
+    advertise: str | None,
+    command_config: str | None,
+    faults: str | None,
+    seed: int,
+    log_level: str,
+) -> int:
     """Stand in front of a cluster, so that clients reach all of its brokers through here.
 
     Answers that name brokers name the proxy's ports instead. TLS and SASL towards the cluster are those of
@@ -33,6 +48,7 @@ def proxy(listen: str, to: str, advertise: str | None, command_config: str | Non
 
     \b
     barnabas proxy --listen :9092 --to kafka.example.com:9092
+    barnabas proxy --to localhost:9093 --faults rules.txt --log-level INFO
     """
     logging.basicConfig(level=log_level, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     properties = read_properties(command_config) if command_config else {}
@@ -43,17 +59,28 @@ def proxy(listen: str, to: str, advertise: str | None, command_config: str | Non
         connect = connect_by(properties, loop, Random())
         made = Proxy(servers, connect, host=host, port=port, advertised_host=advertise)
         made.on_gateway = _announce_node
+        if rules:
+            watch(made, rules, loop, Random(seed))
         return made
 
+    rules = read_rules(faults) if faults else []
     try:
         run(make, lambda made: click.echo(f"{listen.rpartition(':')[0] or '*'}:{made.port} leads to {to}"))
-    except (OSError, ConfigError) as error:
+    except (OSError, ConfigError, ImpossibleRule) as error:
         raise click.ClickException(str(error)) from None
     return 0
 
 
 def _announce_node(gateway: Gateway) -> None:
     click.echo(f"{gateway.nodes[0]} is seen at port {gateway.port}")
+
+
+def read_rules(path: str) -> list[dict[str, Any]]:
+    """Returns the rules of a file. :raises click.ClickException: it cannot be read, or a line is no rule"""
+    try:
+        return parse(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, ImpossibleRule) as error:
+        raise click.ClickException(f"{path}: {error}") from None
 
 
 def listening(text: str) -> tuple[str, int]:

@@ -19,10 +19,11 @@ from barnabas.server.connection import Connection
 from barnabas.server.listener import bind
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
 
     from barnabas.api_handlers.registry import Promise
     from barnabas.proxy.upstream import Upstream
+    from barnabas.server.connection import Responder
     from barnabas.server.faulty import Watch
 
 logger = logging.getLogger(__name__)
@@ -71,6 +72,13 @@ class ProxiedConnection(Connection):
         self._responder = self.passage
         if not self._gateway.admit(self):
             self.abort()
+
+    def wrap(self, wrapped: "Callable[[Responder, Connection], Responder]") -> None:
+        """Serves by another responder, from the next request on, once those before it are answered."""
+        super().wrap(wrapped)
+        if self._pending is None and self.passage.is_awaited:
+            self.hold()
+            self.passage.when_answered(self.let_in)
 
     def resume_writing(self) -> None:
         super().resume_writing()

@@ -125,6 +125,16 @@ class Passage:
         if self._upstream is not None:
             self._upstream.close("the client has gone")
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether requests have been passed on that are not answered yet."""
+        return self._upstream is not None and self._upstream.is_awaited
+
+    def when_answered(self, done: Callable[[], object]) -> None:
+        """Calls ``done`` once all requests that have been passed on are answered."""
+        assert self._upstream is not None
+        self._upstream.on_answered = done
+
     # ------------------------------------------------------------ answers
 
     def pass_on(self, answers: "Buffer") -> bool:

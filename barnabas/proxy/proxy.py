@@ -62,7 +62,6 @@ class Proxy:
         self._port = port
         self.advertised_host = advertised_host
         self.observer = observer
-        self.is_faulty = False  #: whether there are rules by which requests go wrong
         self.requests = requests()
         self.addressed = addressed(self.requests)
         self.looks = looks(self.requests, self.addressed)
@@ -78,6 +77,11 @@ class Proxy:
     def port(self) -> int:
         """The port that clients are told to begin with."""
         return self.gateways[0].port
+
+    @property
+    def is_faulty(self) -> bool:
+        """Whether there are rules by which requests go wrong."""
+        return self.gateways[0].watch is not None
 
     async def start(self) -> None:
         """Listens. :raises OSError: the port is taken"""
@@ -95,6 +99,7 @@ class Proxy:
         gateway = self.by_node.get(node)
         if gateway is None:
             gateway = Gateway(self, [node], self._buffers)
+            gateway.watch = self.gateways[0].watch
             self._bind(gateway)
             self.by_node[node] = gateway
             self.gateways.append(gateway)

@@ -69,6 +69,12 @@ class Upstream(asyncio.BufferedProtocol):
         self._buffer: memoryview | None = None
         self._start = self._end = 0
         self._next_correlation_id = 0
+        self.on_answered: Callable[[], object] | None = None  #: called once when all requests are answered
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether requests are not answered yet."""
+        return bool(self._in_flight)
 
     # ------------------------------------------------------------ sending
 
@@ -215,6 +221,9 @@ class Upstream(asyncio.BufferedProtocol):
             self._pass_on(buffer[unseen : self._start])
         if not self._is_paused:
             self._make_room()
+        if self.on_answered is not None and not self._in_flight:
+            done, self.on_answered = self.on_answered, None
+            done()
 
     def _pass_on(self, answers: memoryview) -> bool:
         if self.client.pass_on(answers):

@@ -6,7 +6,7 @@ Knows nothing of what rules are about; :mod:`barnabas.faults` does. A broker wit
 import logging
 import struct
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from barnabas.api_handlers.registry import APIS
 from barnabas.clock import Clock, Scheduler, Timer
@@ -20,7 +20,7 @@ from barnabas.wire.headers import read_request_header
 from barnabas.wire.message import Request, Response
 
 if TYPE_CHECKING:
-    from barnabas.server.listener import Guest, Listener
+    from barnabas.server.listener import Guest
     from barnabas.server.tls import TlsTransport
     from barnabas.wire.types import Buffer
 
@@ -31,6 +31,15 @@ DRIPS_A_SECOND: Final = 10
 CORRELATION_ID: Final = struct.Struct(">i")
 
 
+class Watched(Protocol):
+    """What has connections: a listener, or a port of a proxy."""
+
+    watch: Any  #: asked about each new connection; None while there is no rule
+
+    @property
+    def connections(self) -> "Iterable[Guest]": ...
+
+
 class Watch:
     """The rules of one broker, and the requests that it records, on all its connections.
 
@@ -39,7 +48,7 @@ class Watch:
     """
 
     def __init__(
-        self, rules: Rules, listeners: "Iterable[Listener]", clock: Clock, scheduler: Scheduler, topic_name: TopicName
+        self, rules: Rules, listeners: Iterable[Watched], clock: Clock, scheduler: Scheduler, topic_name: TopicName
     ) -> None:
         self.rules = rules
         self.seen: Seen | None = None  #: where requests are recorded; None while nobody asks for it

@@ -3,9 +3,8 @@
 Knows nothing of how rules are applied: the broker's own thread does that (:mod:`barnabas.server.faulty`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from random import Random
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -15,8 +14,8 @@ from barnabas.faults.rules import Rule, Rules
 from barnabas.faults.scenarios import Scenarios
 from barnabas.faults.script import parse
 from barnabas.faults.seen import Seen, SeenRequest
-from barnabas.server.faulty import Watch
-from barnabas.server.server import Server
+from barnabas.faults.subjects import TopicName
+from barnabas.server.faulty import Watch, Watched
 
 Call = Callable[[Callable[[], Any]], Any]
 """Calls a function in the broker's thread, and returns what it returns."""
@@ -36,13 +35,22 @@ class OpenConnection(NamedTuple):
 class Faults(Scenarios):
     """The rules of a broker. Each scenario of :mod:`barnabas.faults.scenarios` is a method.
 
+    :param rules: makes the rules, given what is called after each change
     :param call: calls a function in the broker's thread
     """
 
-    def __init__(self, server: Server, call: Call, clock: Clock, scheduler: Scheduler, random: Random) -> None:
-        self._server, self._call = server, call
-        self._rules = Rules(clock, random, lambda: call(self.watch.update))
-        self.watch = Watch(self._rules, server.listeners, clock, scheduler, self._topic_name)
+    def __init__(
+        self,
+        rules: Callable[[Callable[[], object]], Rules],
+        listeners: Iterable[Watched],
+        topic_name: TopicName,
+        call: Call,
+        clock: Clock,
+        scheduler: Scheduler,
+    ) -> None:
+        self._listeners, self._call = listeners, call
+        self._rules = rules(lambda: call(self.watch.update))
+        self.watch = Watch(self._rules, listeners, clock, scheduler, topic_name)
 
     def add(self, **rule: Any) -> Rule:
         """Sets a rule, which is in force when this returns.
@@ -90,11 +98,7 @@ class Faults(Scenarios):
             self._call(self.watch.update)
 
     def connections(self) -> list[OpenConnection]:
-        return list(self._call(partial(open_connections, self._server)))
-
-    def _topic_name(self, topic_id: bytes) -> str | None:
-        topic = self._server.broker.image.topics_by_id.get(topic_id)
-        return None if topic is None else topic.name
+        return list(self._call(partial(open_connections, self._listeners)))
 
 
 class Expected:
@@ -125,10 +129,10 @@ def canonical(api: str | int | None) -> str | None:
     return None if api is None else api_name(find_api(api).key)
 
 
-def open_connections(server: Server) -> list[OpenConnection]:
+def open_connections(listeners: Iterable[Watched]) -> list[OpenConnection]:
     """Returns the connections of all listeners, the oldest first. To be called in the broker's thread."""
     found = []
-    for listener in server.listeners:
+    for listener in listeners:
         for guest in listener.connections:
             session = getattr(guest, "session", None)
             if session is not None:

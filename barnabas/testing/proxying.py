@@ -6,14 +6,19 @@ Knows nothing of the cluster behind it, which may be Apache Kafka.
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from barnabas.clock import SystemClock
 from barnabas.diagnosis import Address
 from barnabas.proxy.connecting import connect_by
 from barnabas.proxy.proxy import Proxy as Passages
 from barnabas.server.run import loop_factory
+
+if TYPE_CHECKING:
+    from barnabas.testing.faulting import Faults
 
 LONGEST_WAIT_S = 30.0
 
@@ -31,6 +36,7 @@ class Proxy:
         self._loop: asyncio.AbstractEventLoop
         self._thread: threading.Thread | None = None
         self._proxy: Passages
+        self._faults: Faults | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -74,6 +80,18 @@ class Proxy:
             lambda: {str(node): gateway.port for node, gateway in self._proxy.by_node.items()}
         )
         return found
+
+    @property
+    def faults(self) -> "Faults":
+        """The rules by which requests go wrong on their way (docs/how-to/faults.md)."""
+        if self._faults is None:
+            from barnabas.proxy.rules import ProxyRules
+            from barnabas.testing.faulting import Faults
+
+            clock, proxy = SystemClock(), self._proxy
+            rules = partial(ProxyRules, clock, Random(0))
+            self._faults = Faults(rules, proxy.gateways, proxy.topics.get, self._call, clock, self._loop)
+        return self._faults
 
     def _await(self, coroutine: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(LONGEST_WAIT_S)

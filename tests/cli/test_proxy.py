@@ -59,6 +59,26 @@ def test_it_stands_in_front_of_a_cluster_until_a_signal(broker):
     assert [record.value for record in broker.records("orders")] == [b"tea"]
 
 
+def test_rules_of_a_file(broker, tmp_path):
+    rules = tmp_path / "rules.txt"
+    rules.write_text("Produce nth=2 error=NOT_LEADER_OR_FOLLOWER topic=orders  # once\n")
+    with Proxying(broker.bootstrap_servers, "--faults", str(rules), "--log-level", "INFO") as proxying:
+        send(proxying, b"1", b"2", b"3", retry_backoff_ms=10)
+        proxying.stop()
+    assert proxying.logged.count("hit 1 of the rule [api=Produce topic=orders nth=2 error=NOT_LEADER_OR_FOLLOWER") == 1
+    assert [record.value for record in broker.records("orders")] == [b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("Produce error=NOT_LEADER", "did you mean"), ("Produce nth", "line 1"), ("* tls=cut", "clear")]
+)
+def test_rules_that_can_never_match(capsys, tmp_path, text, words):
+    rules = tmp_path / "rules.txt"
+    rules.write_text(text)
+    assert main(["proxy", "--listen", ":0", "--to", "127.0.0.1:1", "--faults", str(rules)]) == 1
+    assert words in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -1,0 +1,36 @@
+"""The rules by which requests go wrong on their way through the proxy: those of a broker, but for two.
+
+Knows nothing of what they do (:mod:`barnabas.server.faulty` does).
+"""
+
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Any
+
+from barnabas.clock import Scheduler, SystemClock
+from barnabas.faults.naming import ImpossibleRule
+from barnabas.faults.rules import Rule, Rules
+from barnabas.proxy.proxy import Proxy
+from barnabas.server.faulty import Watch
+
+
+class ProxyRules(Rules):
+    """The rules of a proxy."""
+
+    def possible(self, **given: Any) -> Rule:
+        if given.get("principal") is not None:
+            raise ImpossibleRule("a proxy does not know the principals of a cluster's clients: name the client_id")
+        if given.get("tls") is not None:
+            raise ImpossibleRule("clients connect to a proxy in the clear: refuse=True refuses them")
+        return super().possible(**given)
+
+
+def watch(proxy: Proxy, given: Iterable[Mapping[str, Any]], scheduler: Scheduler, random: Random) -> Watch:
+    """Sets rules, given by their arguments. :raises ImpossibleRule: one can never match, or does nothing"""
+    clock = SystemClock()
+    rules = ProxyRules(clock, random)
+    made = Watch(rules, proxy.gateways, clock, scheduler, proxy.topics.get)
+    for each in given:
+        rules.add(**each)
+    made.update()
+    return made
