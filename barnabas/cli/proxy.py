@@ -4,23 +4,31 @@ Knows nothing of connections.
 """
 
 import asyncio
+import contextlib
 import logging
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from barnabas.cli.client import config_option, read_properties
+from barnabas.clock import SystemClock
 from barnabas.config.validators import ConfigError
 from barnabas.diagnosis import DEFAULT_PORT, Address
 from barnabas.faults.naming import ImpossibleRule
 from barnabas.faults.script import parse
 from barnabas.proxy.connecting import connect_by
 from barnabas.proxy.gateway import Gateway
+from barnabas.proxy.observing import Filter, Observing, Sink
+from barnabas.proxy.printing import Printer
 from barnabas.proxy.proxy import Proxy
+from barnabas.proxy.recording import Recorder
 from barnabas.proxy.rules import watch
 from barnabas.proxy.running import run
+from barnabas.proxy.withheld import Records, Withholding, change_of
 
 
 @click.command()
@@ -29,6 +37,23 @@ from barnabas.proxy.running import run
 @click.option("--to", required=True, metavar="HOST:PORT[,...]", help="Brokers of the cluster.")
 @click.option("--advertise", metavar="HOST", help="The host by which clients reach the proxy.")
 @config_option
+@click.option("--print", "is_printing", is_flag=True, help="Print a line for each request and its answer.")
+@click.option("--json", "as_json", is_flag=True, help="Print requests and answers as JSON, an object per line.")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Print or record only those with this api, client_id or topic; may be repeated.",
+)
+@click.option("--record", type=click.Path(dir_okay=False), help="Record requests and answers in this file.")
+@click.option(
+    "--records",
+    type=click.Choice([each.value for each in Records]),
+    default=Records.WHOLE.value,
+    show_default=True,
+    help="What is recorded of keys, values and headers.",
+)
 @click.option("--faults", type=click.Path(dir_okay=False), help="Rules by which requests go wrong, one a line.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the chance in these rules.")
 @click.option("--log-level", default="WARNING", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]))
@@ -40,6 +65,8 @@ def proxy(
     faults: str | None,
     seed: int,
     log_level: str,
+    record: str | None,
+    **observed: Any,
 ) -> int:
     """Stand in front of a cluster, so that clients reach all of its brokers through here.
 
@@ -49,6 +76,8 @@ def proxy(
     \b
     barnabas proxy --listen :9092 --to kafka.example.com:9092
     barnabas proxy --to localhost:9093 --faults rules.txt --log-level INFO
+    barnabas proxy --to localhost:9093 --print --filter api=Produce --filter topic=orders
+    barnabas proxy --to localhost:9093 --record traffic.jsonl --records hash
     """
     logging.basicConfig(level=log_level, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     properties = read_properties(command_config) if command_config else {}
@@ -61,14 +90,50 @@ def proxy(
         made.on_gateway = _announce_node
         if rules:
             watch(made, rules, loop, Random(seed))
+        observe(made, file, **observed)
         return made
 
     rules = read_rules(faults) if faults else []
     try:
-        run(make, lambda made: click.echo(f"{listen.rpartition(':')[0] or '*'}:{made.port} leads to {to}"))
+        with opened(record) as file:
+            run(make, lambda made: click.echo(f"{listen.rpartition(':')[0] or '*'}:{made.port} leads to {to}"))
     except (OSError, ConfigError, ImpossibleRule) as error:
         raise click.ClickException(str(error)) from None
     return 0
+
+
+@contextlib.contextmanager
+def opened(path: str | None) -> Iterator[TextIO | None]:
+    """Opens a file that is written line by line; None without a path."""
+    if path is None:
+        yield None
+    else:
+        with Path(path).open("w", encoding="utf-8", buffering=1) as file:
+            yield file
+
+
+def observe(
+    made: Proxy, file: TextIO | None, *, is_printing: bool, as_json: bool, filters: tuple[str, ...], records: str
+) -> None:
+    """Prints what passes, and records it in the file, as the options say."""
+    clock, topic_name = SystemClock(), made.topics.get
+    sinks: list[Sink] = []
+    if is_printing or as_json:
+        sinks.append(Printer(click.echo, topic_name, as_json=as_json))
+    if file is not None:
+        withholding = Withholding(change_of(Records(records), os.urandom(16)), made.requests)
+        about = {"to": list(map(str, made.gateways[0].nodes)), "records": records, "began_ms": clock.time_ms()}
+        sinks.append(Recorder(lambda line: file.write(line + "\n"), about, clock.monotonic(), withholding))
+    if sinks:
+        made.observer = Observing(sinks, made.requests, clock, wanted_of(filters), topic_name)
+
+
+def wanted_of(filters: tuple[str, ...]) -> Filter:
+    """Returns the filter of the options. :raises click.UsageError: one is not valid"""
+    try:
+        return Filter.parse(filters)
+    except ValueError as error:
+        raise click.UsageError(f"--filter: {error}") from None
 
 
 def _announce_node(gateway: Gateway) -> None:

@@ -55,13 +55,12 @@ class Proxy:
         host: str = "127.0.0.1",
         port: int = 0,
         advertised_host: str | None = None,
-        observer: Observer | None = None,
     ) -> None:
         self._connect = connect
         self._host = host
         self._port = port
         self.advertised_host = advertised_host
-        self.observer = observer
+        self.observer: Observer | None = None  #: is told of all requests; None: nobody is
         self.requests = requests()
         self.addressed = addressed(self.requests)
         self.looks = looks(self.requests, self.addressed)

@@ -63,7 +63,7 @@ def build_batch(
             base_timestamp = timestamp
         if timestamp > max_timestamp:
             max_timestamp = timestamp
-        _write_record(body, timestamp - base_timestamp, count, key, value, rest[0] if rest else _NO_HEADERS)
+        write_record(body, timestamp - base_timestamp, count, key, value, rest[0] if rest else _NO_HEADERS)
         count += 1
     attributes = compression | CONTROL_BIT * is_control | TRANSACTIONAL_BIT * is_transactional
     if log_append_time_ms is not None:
@@ -118,9 +118,10 @@ def _pack(compression: Compression, body: bytes | bytearray, level: int | None) 
     return compress(compression, body, level)
 
 
-def _write_record(
+def write_record(
     out: bytearray, timestamp_delta: int, offset_delta: int, key: bytes | None, value: bytes | None, headers: Headers
 ) -> None:
+    """Appends a record to the body of a batch."""
     record = bytearray(1)  # attributes
     write_varint(timestamp_delta, record)
     write_varint(offset_delta, record)

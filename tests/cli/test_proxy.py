@@ -1,5 +1,7 @@
 """``barnabas proxy`` as a process."""
 
+import base64
+import json
 import re
 import signal
 import subprocess
@@ -107,3 +109,33 @@ def test_properties_that_are_not_valid(capsys, tmp_path, properties, words):
     file.write_text(properties)
     assert main(["proxy", "--listen", ":0", "--to", "127.0.0.1:1", "--command-config", str(file)]) == 1
     assert words in capsys.readouterr().err
+
+
+def test_what_passes_is_printed_and_recorded(broker, tmp_path):
+    file = tmp_path / "traffic.jsonl"
+    options = ("--json", "--filter", "api=Produce", "--record", str(file), "--records", "hash")
+    with Proxying(broker.bootstrap_servers, *options) as proxying:
+        send(proxying, b"tea")
+        printed = [json.loads(line) for line in proxying.stop().splitlines() if line.startswith("{")]
+    assert [(each["api"], each["error"]) for each in printed] == [("Produce", None)]
+    assert "tea" in str(printed)
+    head, *events = map(json.loads, file.read_text().splitlines())
+    assert (head["records"], head["to"]) == ("hash", [broker.bootstrap_servers])
+    requests = [each for each in events if each["event"] == "request"]
+    assert [each["api"] for each in requests] == ["Produce"]
+    assert b"tea" not in base64.b64decode(requests[0]["frame"])
+    assert {each["event"] for each in events} == {"open", "request", "answer", "close"}
+
+
+def test_lines_for_people(broker):
+    with Proxying(broker.bootstrap_servers, "--print", "--filter", "topic=orders") as proxying:
+        send(proxying, b"tea", client_id="waiter")
+        *_, last = proxying.stop().splitlines()
+    assert re.fullmatch(
+        r"\d\d:\d\d:\d\d\.\d{3} #\d waiter to .+: Produce \d+ orders\[0\] \d+ B, \d+ B in \d+\.\d ms", last
+    )
+
+
+def test_a_filter_that_is_none(capsys):
+    assert main(["proxy", "--to", "127.0.0.1:1", "--listen", ":0", "--print", "--filter", "orders"]) == 2
+    assert "--filter: 'orders' is none of" in capsys.readouterr().err
