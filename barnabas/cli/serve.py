@@ -39,6 +39,9 @@ class Option(NamedTuple):
     multiple: bool = False
 
 
+Ready = Callable[[Server], object]
+
+
 class Options(NamedTuple):
     """The parsed options of the command."""
 
@@ -107,7 +110,7 @@ def serve(options: Options) -> int:
     return start(options, os.environ, announce)
 
 
-def start(options: Options, environment: "os._Environ[str] | dict[str, str]", ready: Callable[[Server], object]) -> int:
+def start(options: Options, environment: "os._Environ[str] | dict[str, str]", ready: Ready) -> int:
     """Runs a broker until SIGTERM or SIGINT, and returns the exit code of the process.
 
     :param environment: where variables are looked for that begin with ``KAFKA_``
@@ -122,11 +125,8 @@ def start(options: Options, environment: "os._Environ[str] | dict[str, str]", re
             from tempfile import TemporaryDirectory
 
             with TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True) as directory:
-                return _run({**properties, "log.dirs": directory}, features, options)
-        return _run(properties, features, options)
-                properties = {**properties, "log.dirs": directory}
-                return run(BrokerConfig.from_properties(properties, dev=True), ready, features)
-        return run(BrokerConfig.from_properties(properties, dev=options.dev), ready, features)
+                return _run({**properties, "log.dirs": directory}, features, options, ready)
+        return _run(properties, features, options, ready)
     except (ConfigError, OSError) as error:
         return _fail(str(error))
 
@@ -175,12 +175,12 @@ def feature_levels(options: Options) -> dict[str, int]:
     return found
 
 
-def _run(properties: dict[str, str], features: dict[str, int], options: Options) -> int:
+def _run(properties: dict[str, str], features: dict[str, int], options: Options, ready: Ready) -> int:
     config = BrokerConfig.from_properties(properties, dev=options.dev)
     new_server: Callable[..., Server] = Server
     if config["barnabas.admin.listener"]:
         from barnabas.admin.turnable import new_turnable_server as new_server
-    parent, ready_file, ready = options.parent_pid, options.ready_file, announce
+    parent, ready_file, is_ready = options.parent_pid, options.ready_file, ready
     if parent is not None and not parent.isdecimal():
         raise ConfigError("--parent-pid", parent, "the id of a process")
     if ready_file is not None:
@@ -188,12 +188,12 @@ def _run(properties: dict[str, str], features: dict[str, int], options: Options)
 
         ready_files.remove(ready_file)
 
-        def ready(server: Server) -> None:
-            announce(server)
+        def is_ready(server: Server) -> None:
+            ready(server)
             ready_files.write(ready_file, server, client_address(server) if config.is_broker else None)
 
     pid = None if parent is None else int(parent)
-    return run(config, ready, features, new_server=new_server, parent_pid=pid)
+    return run(config, is_ready, features, new_server=new_server, parent_pid=pid)
 
 
 def announce(server: Server) -> None:

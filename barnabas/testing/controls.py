@@ -95,10 +95,17 @@ class Controls:
     def faults(self) -> "Faults":
         """The rules; they may be used in any thread."""
         if self._faults is None:
+            from barnabas.faults.rules import Rules
             from barnabas.testing.faulting import Faults
 
-            self._faults = Faults(self._server, self._call, SystemClock(), self._loop, Random(0))
+            clock = SystemClock()
+            rules = partial(Rules, clock, Random(0))
+            self._faults = Faults(rules, self._server.listeners, self._topic_name, self._call, clock, self._loop)
         return self._faults
+
+    def _topic_name(self, topic_id: bytes) -> str | None:
+        topic = self.broker.image.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
 
     @property
     def has_faults(self) -> bool:

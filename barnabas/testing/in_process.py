@@ -178,18 +178,6 @@ class Broker:
     def faults(self) -> "Faults":
         """The rules by which requests go wrong (docs/how-to/faults.md)."""
         return self._controls.faults
-        if self._faults is None:
-            from barnabas.faults.rules import Rules
-            from barnabas.testing.faulting import Faults
-
-            clock = SystemClock()
-            rules = partial(Rules, clock, Random(0))
-            self._faults = Faults(rules, self._server.listeners, self._topic_name, self._call, clock, self._loop)
-        return self._faults
-
-    def _topic_name(self, topic_id: bytes) -> str | None:
-        topic = self._server.broker.image.topics_by_id.get(topic_id)
-        return None if topic is None else topic.name
 
     def fault_report(self) -> str:
         """Returns which faults there were since the last reset, a line each. Imports nothing if there was no rule."""
