@@ -129,10 +129,11 @@ def until(condition: Callable[[], bool], what: str) -> None:
     """Returns when the condition is true. Errors of clients while brokers come and go count as no."""
     end = time.monotonic() + WITHIN
     while True:
+        last: Exception | None = None
         try:
             if condition():
                 return
-        except (KafkaException, OSError):
-            pass
-        assert time.monotonic() < end, f"not within {WITHIN} s: {what}"
+        except (KafkaException, OSError) as error:
+            last = error
+        assert time.monotonic() < end, f"not within {WITHIN} s: {what}; the last error: {last!r}"
         time.sleep(0.05)
