@@ -10,7 +10,7 @@ KEEP    = $(VENV)/.made
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format compat long soak history bench docs wheel clean
+.PHONY: help run test check format compat long soak history simulate bench docs wheel clean
 
 help: ## Say what each verb does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -45,7 +45,7 @@ compat: $(KEEP)/dev ## Other people's clients, and Apache Kafka itself, against 
 	$(BIN)/python -m pytest compat_tests -n 3 --dist loadgroup
 
 long: $(KEEP)/dev ## What the suite leaves out for its length: Spark on clusters and as commands, the pipeline's tutorial, a million frames and 100,000 handshakes of strangers
-	$(BIN)/python -m pytest -m long compat_tests/spark compat_tests/test_other_languages.py compat_tests/apache_kafka/test_mixed_clusters.py compat_tests/apache_kafka/test_mixed_quorums.py tests/server -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -m long compat_tests/spark compat_tests/test_other_languages.py compat_tests/apache_kafka/test_mixed_clusters.py compat_tests/apache_kafka/test_mixed_quorums.py tests/server tests/history tests/simulation -n 2 --dist loadgroup
 
 wheel: $(KEEP)/dev ## Build the wheel and install it, and nothing else, into an environment of its own
 	@rm -rf $(VENV)-wheel build/wheel && mkdir -p build/wheel
@@ -56,6 +56,9 @@ wheel: $(KEEP)/dev ## Build the wheel and install it, and nothing else, into an 
 soak: $(KEEP)/dev ## kill -9 under load, and while partitions move, 200 rounds
 	BARNABAS_SOAK_ROUNDS=200 $(BIN)/python -m pytest compat_tests/test_kill.py compat_tests/test_moving.py \
 		compat_tests/groups/test_restart.py compat_tests/groups/test_share_kill.py
+
+simulate: $(KEEP)/dev ## Whole clusters under a virtual clock, with faults by seeds: SEEDS=1-100
+	$(BIN)/python -m tests.simulation $(or $(SEEDS),1-100) $(OPTIONS)
 
 history: $(KEEP)/dev ## Random clients under kills, cuts and pauses for 30 minutes, and a judge of what they saw
 	$(BIN)/python -m tests.history.pieces --seconds $(or $(SECONDS),1800) --seed $(or $(SEED),7) --level $(or $(LEVEL),2) $(OPTIONS)

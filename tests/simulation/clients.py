@@ -4,7 +4,9 @@ Knows nothing of faults. What the clients saw goes into a history, which ``tests
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -36,6 +38,9 @@ from tests.simulation.node import NodeClock
 
 REQUEST_MS = 3000
 PAUSE_S = 0.1
+IN_FLIGHT = 5
+GIVE_UP_S = 20
+"""After which a producer gives up what it cannot learn the outcome of."""
 CONFIG = {
     "request.timeout.ms": REQUEST_MS,
     "connections.max.idle.ms": 600_000,
@@ -138,67 +143,97 @@ class Admin(Client):
                     await self.pause()
 
 
-class Producer(Client):
-    """An idempotent producer: a record a batch, each sent again until it is known to be there, or the time is over."""
+@dataclass(slots=True)
+class Pending:
+    """A batch that is not acknowledged yet."""
 
-    def __init__(self, *args: Any, places: list[Place], values: Callable[[], int]) -> None:
+    sequence: int
+    operation: Operation
+    data: bytes
+
+
+class Producer(Client):
+    """An idempotent producer with up to five batches in flight for each partition, sent again in their order.
+
+    A batch whose outcome cannot be learned is given up with those behind it, and a new producer id begins: so no record
+    is ever sent under two of them, and one that stands twice in a log is the brokers' doing.
+    """
+
+    def __init__(self, *args: Any, places: list[Place], values: Callable[[], int], rate: float = PAUSE_S) -> None:
         super().__init__(*args)
-        self.places, self.values = places, values
-        self.producer_id, self.epoch = -1, -1
-        self.sequences: dict[Place, int] = {}
+        self.places, self.values, self.rate = places, values, rate
 
     async def run(self) -> None:
+        await asyncio.gather(*(self._produce(place) for place in self.places))
+
+    async def _produce(self, place: Place) -> None:
         while not self.is_stopping:
             try:
-                await self._work()
+                request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+                answer = await self.ask(self.random.choice(self.brokers), request)
+                check(answer.error_code)
+                await self._produce_as(place, answer.producer_id, answer.producer_epoch)
             except KafkaError:
                 await self.pause()
 
-    async def _work(self) -> None:
-        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-        answer = await self.ask(self.random.choice(self.brokers), request)
-        check(answer.error_code)
-        self.producer_id, self.epoch, self.sequences = answer.producer_id, answer.producer_epoch, {}
-        while not self.is_stopping:
-            place = self.random.choice(self.places)
-            send = Send(f"{place[0]}-{place[1]}", self.values())
-            producer = f"{self.name}/{self.producer_id}"
-            operation = Operation(self.name, SEND, INFO, self.loop.now, sends=[send], producer=producer)
+    async def _produce_as(self, place: Place, producer_id: int, epoch: int) -> None:
+        """Produces with one producer id. :raises KafkaError: the outcome of batches is not known"""
+        pending: deque[Pending] = deque()
+        sequence = 0
+        give_up = self.loop.now + GIVE_UP_S
+        while pending or not self.is_stopping:
+            while len(pending) < IN_FLIGHT and not self.is_stopping and (not pending or self.random.random() < 0.5):
+                pending.append(self._batch(place, producer_id, epoch, sequence))
+                sequence += len(pending[-1].operation.sends)
+            before = len(pending)
             try:
-                send.offset = await self._send(place, send.value)
-                operation.outcome = OK
-            finally:
-                operation.end = self.loop.now
-                self.history.add(operation)
-            await self.pause(0.05)
-
-    async def _send(self, place: Place, value: int) -> int:
-        """Returns the offset, -1 if only the append is known. :raises KafkaError: the outcome is not known"""
-        sequence = self.sequences.setdefault(place, 0)
-        batch = build_batch(
-            [(None, str(value).encode(), self.clock.time_ms())],
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch,
-            base_sequence=sequence,
-        )
-        give_up = self.loop.now + 20
-        while True:
-            try:
-                leader = await self.leader(*place)
-                part = ProduceRequest.TopicProduceData.PartitionProduceData(index=place[1], records=memoryview(batch))
-                topic = ProduceRequest.TopicProduceData(topic_id=self.topic_ids[place[0]], partition_data=[part])
-                request = ProduceRequest(acks=-1, timeout_ms=REQUEST_MS, topic_data=[topic])
-                answer = (await self.ask(leader, request)).responses[0].partition_responses[0]
-                if answer.error_code == DuplicateSequenceNumber.code:
-                    answer.error_code, answer.base_offset = NONE, -1
-                check(answer.error_code)
-                self.sequences[place] += 1
-                return int(answer.base_offset)
+                await self._send(place, pending)
             except KafkaError as error:
                 self.leaders.pop(place, None)
                 if not error.retriable or self.loop.now > give_up:
+                    for each in pending:
+                        self._ended(each)
                     raise
-                await self.pause()
+            if len(pending) < before:
+                give_up = self.loop.now + GIVE_UP_S
+            await self.pause(self.rate)
+
+    def _batch(self, place: Place, producer_id: int, epoch: int, sequence: int) -> Pending:
+        sends = [Send(f"{place[0]}-{place[1]}", self.values()) for _ in range(self.random.choice((1, 1, 2, 3)))]
+        producer = f"{self.name}/{producer_id}"
+        operation = Operation(self.name, SEND, INFO, self.loop.now, sends=sends, producer=producer)
+        records = [(None, str(send.value).encode(), self.clock.time_ms()) for send in sends]
+        data = build_batch(records, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
+        return Pending(sequence, operation, bytes(data))
+
+    def _ended(self, pending: Pending) -> None:
+        pending.operation.end = self.loop.now
+        self.history.add(pending.operation)
+
+    async def _send(self, place: Place, pending: deque[Pending]) -> None:
+        """Sends all in their order at once, and removes what is acknowledged.
+
+        :raises KafkaError: the first that is left was not acknowledged
+        """
+        leader = await self.leader(*place)
+        requests = []
+        for each in pending:
+            part = ProduceRequest.TopicProduceData.PartitionProduceData(index=place[1], records=memoryview(each.data))
+            topic = ProduceRequest.TopicProduceData(topic_id=self.topic_ids[place[0]], partition_data=[part])
+            request = ProduceRequest(acks=-1, timeout_ms=REQUEST_MS, topic_data=[topic])
+            requests.append(self.ask(leader, request, f"{place[0]}-{place[1]}"))
+        for answer in await asyncio.gather(*requests, return_exceptions=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            response = answer.responses[0].partition_responses[0]
+            if response.error_code == DuplicateSequenceNumber.code:
+                response.error_code, response.base_offset = NONE, -1
+            check(response.error_code)
+            done = pending.popleft()
+            for index, send in enumerate(done.operation.sends):
+                send.offset = response.base_offset + index if response.base_offset >= 0 else -1
+            done.operation.outcome = OK
+            self._ended(done)
 
 
 class Consumer(Client):

@@ -32,8 +32,7 @@ def holds_back(handle: asyncio.Handle, context: Context) -> bool:
     life = context.get(LIFE)
     if life is None or not (life.is_dead or life.is_paused):
         return False
-    if not life.is_dead:
-        life.held.append(handle)
+    life.held.append(handle)  # of a dead one, too: what would be freed now would run its last words
     return True
 
 

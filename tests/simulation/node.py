@@ -53,7 +53,8 @@ class SimulatedNode:
             "node.id": self.name,
             "log.dirs": DIRECTORY,
         }
-        self.server: Server | None = None
+        self.process: Server | None = None  #: from its start to its end
+        self.server: Server | None = None  #: while it is up
         self.life: Life | None = None
         self.fatal: list[str] = []  #: why it could not go on
         self.disk_delay_s = 0.002
@@ -96,6 +97,7 @@ class SimulatedNode:
             bind=self.network.bind,
             new_background=self._background,
         )
+        self.process = server
         await server.start()
         self.server = server
 
@@ -122,7 +124,7 @@ class SimulatedNode:
 
     def kill(self, *, power_cut: bool) -> None:
         """Ends the process at once. :param power_cut: whether what was not fsynced may be gone from its disk"""
-        life, self.life, self.server = self.life, None, None
+        life, self.life, self.server, self.process = self.life, None, None, None
         if life is None:
             return
         life.is_dead = True

@@ -6,7 +6,9 @@ Knows nothing of how runs are chosen and shown.
 import asyncio
 import gc
 import itertools
-from collections.abc import Callable, Coroutine, Sequence
+import logging
+from collections.abc import Callable, Container, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -14,11 +16,17 @@ from typing import Any
 from tests.history.checker import judge
 from tests.history.records import History
 from tests.simulation.clients import Admin, Client, Consumer, Place, Producer, read_to_end
-from tests.simulation.cluster import COMBINED, SimulatedCluster
-from tests.simulation.loop import SimulatedLoop
+from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
+from tests.simulation.faults import Fault, Faults, plan
+from tests.simulation.invariants import Broken, Invariants
+from tests.simulation.loop import LIFE, SimulatedLoop
 
-ROLES = (COMBINED,) * 3
+SHAPES = ((COMBINED,) * 3, (COMBINED,) * 3, (CONTROLLER, BROKER, BROKER, BROKER))
 TOPICS = {"orders": 2}
+CHECK_S = 0.01
+"""How often the invariants are checked."""
+SETTLE_S = 60
+"""How long a cluster may take, after all faults are over, until everything works again."""
 
 
 @dataclass(slots=True)
@@ -29,45 +37,72 @@ class Outcome:
     digest: str = ""
     problems: list[str] = field(default_factory=list)
     history: History = field(default_factory=History)
+    faults: list[Fault] = field(default_factory=list)
     messages: int = 0
+    checks: int = 0
     virtual_s: float = 0.0
 
 
 class Run:
-    """A run of a seed."""
+    """A run of a seed.
+
+    :param faulty: whether things go wrong
+    :param left_out: the numbers of the faults that are left out
+    """
 
     def __init__(
         self,
         seed: int,
         *,
         seconds: float = 20.0,
-        roles: Sequence[str] = ROLES,
+        roles: Sequence[str] | None = None,
+        faulty: bool = False,
+        left_out: Container[int] = (),
         trace: Callable[[str], object] | None = None,
     ) -> None:
         self.random = Random(seed)
-        self.seconds = seconds
+        self.seconds, self.faulty, self.left_out = seconds, faulty, left_out
         self.outcome = Outcome(seed)
         self.loop = SimulatedLoop()
+        roles = roles or self.random.choice(SHAPES)
         self.cluster = SimulatedCluster(self.loop, Random(self.random.getrandbits(64)), roles, trace=trace)
+        self.invariants = Invariants(self.cluster)
         self.values = itertools.count(1)
         self.clients: list[Client] = []
 
     def execute(self) -> Outcome:
         """Runs it all."""
         outcome = self.outcome
-        was_collecting = gc.isenabled()
-        gc.disable()
         try:
-            self.loop.run_until_complete(self._run())
+            self.loop.run_until_complete(self._checked())
         finally:
             outcome.digest = self.cluster.digest()
             outcome.messages, outcome.virtual_s = self.cluster.network.messages, self.loop.now
+            outcome.checks = self.invariants.checks
+            self.cluster.close()
             self.loop.close()
-            if was_collecting:
-                gc.enable()
         outcome.problems += self.loop.errors
         outcome.problems += [str(anomaly) for anomaly in judge(outcome.history).anomalies]
         return outcome
+
+    async def _checked(self) -> None:
+        """Runs until all is done, or something is wrong."""
+        work, checks = self.loop.create_task(self._run()), self.loop.create_task(self._check())
+        await asyncio.wait((work, checks), return_when=asyncio.FIRST_COMPLETED)
+        for task in (checks, work):
+            if task.done() and (error := task.exception()) is not None:
+                if not isinstance(error, AssertionError):
+                    raise error
+                self.outcome.problems.append(str(error))
+                self.cluster.network.say(f"*** {error}")
+                return
+
+    async def _check(self) -> None:
+        while True:
+            self.invariants.check()
+            if self.loop.errors:
+                raise Broken("an error that nobody has caught")
+            await asyncio.sleep(CHECK_S)
 
     async def _run(self) -> None:
         history = self.outcome.history
@@ -75,25 +110,45 @@ class Run:
         admin = Admin("admin", self.cluster, history, self._chance())
         await self._within(30, self._as(admin, admin.create(TOPICS, replicas=3, configs={})), "no topic is created")
         places: list[Place] = [(topic, index) for topic, count in TOPICS.items() for index in range(count)]
+        self._start_clients(places)
+        await self._go_wrong()
+        for client in self.clients:
+            client.is_stopping = True
+        await self._ended(SETTLE_S)
+        for committed in (True, False):
+            reader = Consumer(f"end-{committed}", self.cluster, history, self._chance(), places=places)
+            reader.committed = committed
+            stuck = await self._as(reader, read_to_end(reader, SETTLE_S))
+            history.stuck |= {f"{place[0]}-{place[1]}": reason for place, reason in stuck.items()}
 
+    def _start_clients(self, places: list[Place]) -> None:
         def value() -> int:
             return next(self.values)
 
         for number in range(2):
-            name = f"producer-{number}"
-            self.clients.append(Producer(name, self.cluster, history, self._chance(), places=places, values=value))
-            self.clients.append(Consumer(f"consumer-{number}", self.cluster, history, self._chance(), places=places))
+            common = (self.cluster, self.outcome.history)
+            self.clients.append(Producer(f"producer-{number}", *common, self._chance(), places=places, values=value))
+            self.clients.append(Consumer(f"consumer-{number}", *common, self._chance(), places=places))
         for client in self.clients:
             client.start()
-        await asyncio.sleep(self.seconds)
-        for client in self.clients:
-            client.is_stopping = True
-        await self._ended(60)
-        for committed in (True, False):
-            reader = Consumer(f"end-{committed}", self.cluster, history, self._chance(), places=places)
-            reader.committed = committed
-            stuck = await self._as(reader, read_to_end(reader, 60))
-            history.stuck |= {f"{place[0]}-{place[1]}": reason for place, reason in stuck.items()}
+
+    async def _go_wrong(self) -> None:
+        """Lets the time of the run pass, with its faults."""
+        begin, end, chance = self.loop.now, self.loop.now + self.seconds, self._chance()
+        if self.faulty:
+            faults = Faults(self.cluster, [client.name for client in self.clients])
+            found = plan(chance, list(self.cluster.nodes), begin, end)
+            self.outcome.faults = [fault for number, fault in enumerate(found) if number not in self.left_out]
+            watching = self.loop.create_task(self._watch(faults))
+            await self._within(self.seconds + 2 * SETTLE_S, faults.inflict(self.outcome.faults), "nodes do not come up")
+            watching.cancel()
+        await asyncio.sleep(max(0.0, end - self.loop.now))
+
+    @staticmethod
+    async def _watch(faults: Faults) -> None:
+        while True:
+            faults.watch()
+            await asyncio.sleep(0.1)
 
     async def _ended(self, seconds: float) -> None:
         tasks = {client.name: client.task for client in self.clients if client.task is not None}
@@ -119,6 +174,51 @@ class Run:
             raise AssertionError(complaint) from None
 
 
-def run(seed: int, **settings: Any) -> Outcome:
+class Teller(logging.Handler):
+    """Puts what nodes log into the trace."""
+
+    def __init__(self, trace: Callable[[str], object]) -> None:
+        super().__init__(logging.INFO)
+        self.trace = trace
+        self.loop: SimulatedLoop | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        life, now = LIFE.get(), self.loop.now if self.loop is not None else 0.0
+        self.trace(f"{now:12.6f} {life.name if life else '-'} | {record.getMessage()}")
+
+
+@contextmanager
+def quietly(teller: Teller | None) -> Iterator[None]:
+    """Has the nodes log into the trace alone, and frees them before the next run begins."""
+    logger, was_collecting = logging.getLogger("barnabas"), gc.isenabled()
+    before = logger.level, logger.propagate
+    logger.setLevel(logging.INFO if teller is not None else logging.CRITICAL + 1)
+    logger.propagate = False
+    if teller is not None:
+        logger.addHandler(teller)
+    gc.disable()
+    try:
+        yield
+        logger.setLevel(logging.CRITICAL + 1)
+        gc.collect()
+    finally:
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
+        if teller is not None:
+            logger.removeHandler(teller)
+        if was_collecting:
+            gc.enable()
+
+
+def run(seed: int, *, trace: Callable[[str], object] | None = None, **settings: Any) -> Outcome:
     """Runs a seed, and returns what came of it."""
-    return Run(seed, **settings).execute()
+    teller = None if trace is None else Teller(trace)
+    with quietly(teller):
+        one = Run(seed, trace=trace, **settings)
+        if teller is not None:
+            teller.loop = one.loop
+        outcome = one.execute()
+        if teller is not None:
+            teller.loop = None
+        del one
+    return outcome

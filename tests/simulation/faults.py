@@ -1,0 +1,240 @@
+"""What goes wrong in a run: a plan of faults by a seed, and how each is done to a cluster and undone.
+
+Knows nothing of what is checked. Each fault has its own chance, so that the rest of a plan is what it was when one is
+left out.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.node import SimulatedNode
+
+RETRY_S = 1.0
+"""After which a node is started again that could not go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that goes wrong at a moment, for a while. :param node: to which it happens"""
+
+    at: float
+    kind: str
+    node: int
+    seconds: float
+    chance: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.node} for {self.seconds:.3f} s"
+
+
+Undo = Callable[[], object]
+
+
+class Faults:
+    """Does faults to a cluster.
+
+    :param clients: names of the clients, which can be cut off, too
+    """
+
+    def __init__(self, cluster: SimulatedCluster, clients: Sequence[str]) -> None:
+        self.cluster, self.clients = cluster, clients
+        self.loop, self.network = cluster.loop, cluster.network
+        self._revivals: set[asyncio.Task[None]] = set()
+        self.done = 0
+
+    async def inflict(self, plan: Sequence[Fault]) -> None:
+        """Does all faults of a plan, and returns when the last is over and everything is as it was."""
+        tasks = [self.loop.create_task(self._one(fault)) for fault in plan]
+        await asyncio.gather(*tasks)
+        self.network.blocked.clear()
+        for node in self.cluster.nodes.values():
+            node.resume()
+        while self._revivals:
+            await asyncio.wait(self._revivals)
+
+    async def _one(self, fault: Fault) -> None:
+        await asyncio.sleep(fault.at - self.loop.now)
+        undo = KINDS[fault.kind](self, fault, Random(fault.chance))
+        if undo is None:
+            return
+        self.done += 1
+        self.network.say(f"--- {fault}")
+        await asyncio.sleep(fault.seconds)
+        undo()
+        self.network.say(f"--- end of the {fault.kind} of {fault.node}")
+
+    # ------------------------------------------------------------ processes
+
+    def kill(self, fault: Fault, chance: Random) -> Undo | None:
+        """Ends a process at once. Its disk keeps what was written: that is in the page cache."""
+        return self._killed(fault.node, power_cut=False)
+
+    def power_cut(self, fault: Fault, chance: Random) -> Undo | None:
+        """Ends a machine at once. Its disk forgets what was not fsynced.
+
+        Kafka promises nothing if that happens to all replicas at once: so each other replica has all records then.
+        """
+        return self._killed(fault.node, power_cut=self._all_in_sync())
+
+    def _killed(self, node_id: int, *, power_cut: bool) -> Undo | None:
+        node = self.cluster.nodes[node_id]
+        if node.server is None:
+            return None
+        self.network.say(f"{node_id} is killed{', and its disk forgets' * power_cut}")
+        node.kill(power_cut=power_cut)
+        return lambda: self.revive(node)
+
+    def _all_in_sync(self) -> bool:
+        brokers = self.cluster.brokers()
+        images = [broker.image for broker in brokers.values()]
+        return len(brokers) == len(self.cluster.broker_ids) and all(
+            len(part.isr) == len(part.replicas)
+            for image in images
+            for topic in image.topics_by_id.values()
+            for part in topic.partitions.values()
+        )
+
+    def stop(self, fault: Fault, chance: Random) -> Undo | None:
+        """Stops a process cleanly."""
+        node = self.cluster.nodes[fault.node]
+        if node.server is None or node.life is None or node.life.is_paused:
+            return None
+        stopping = node.stop()
+
+        def start_again() -> None:
+            if not stopping.done():
+                self.network.say(f"{node.id} does not stop: it is killed")
+                node.kill(power_cut=False)
+            self.revive(node)
+
+        return start_again
+
+    def pause(self, fault: Fault, chance: Random) -> Undo | None:
+        """Stops a process for a while, and lets it go on (SIGSTOP, SIGCONT)."""
+        node = self.cluster.nodes[fault.node]
+        if node.life is None or node.life.is_paused:
+            return None
+        node.pause()
+        return node.resume
+
+    def revive(self, node: SimulatedNode) -> None:
+        """Starts a node that does not run, again and again until it is up."""
+        task = self.loop.create_task(self._revive(node))
+        self._revivals.add(task)
+        task.add_done_callback(self._revivals.discard)
+
+    async def _revive(self, node: SimulatedNode) -> None:
+        while node.life is None:
+            self.network.say(f"{node.id} starts")
+            starting, life = node.start(), node.life
+            while not starting.done() and node.life is life:
+                await asyncio.sleep(0.05)
+            if starting.done() and (error := starting.exception()) is not None and node.life is life:
+                self.network.say(f"{node.id} cannot start: {error!r}")
+                node.kill(power_cut=False)
+                await asyncio.sleep(RETRY_S)
+
+    def watch(self) -> None:
+        """Starts nodes again that have said that they cannot go on."""
+        for node in self.cluster.nodes.values():
+            if node.fatal and node.server is not None:
+                node.fatal.clear()
+                node.kill(power_cut=False)
+                self.loop.call_later(RETRY_S, self.revive, node)
+
+    # ------------------------------------------------------------ the network
+
+    def isolation(self, fault: Fault, chance: Random) -> Undo | None:
+        """Cuts a node off from the others, in one direction or both, and sometimes from the clients."""
+        me, others = str(fault.node), [str(each) for each in self.cluster.nodes if each != fault.node]
+        if chance.random() < 0.3:
+            others = chance.sample(others, 1)
+        if chance.random() < 0.4:
+            others = [*others, *self.clients]
+        ways = chance.choice([1, 2, 3])
+        pairs = {(me, other) for other in others if ways & 1} | {(other, me) for other in others if ways & 2}
+        self.network.say(f"held up: {', '.join(f'{sender} -> {target}' for sender, target in sorted(pairs))}")
+        self.network.blocked |= pairs
+
+        def undo() -> None:
+            self.network.blocked -= pairs
+
+        return undo
+
+    def cuts(self, fault: Fault, chance: Random) -> Undo | None:
+        """Ends connections of a node half-way, one after the other."""
+        end = self.loop.now + fault.seconds
+        pause = chance.choice([0.02, 0.1, 0.5])
+
+        def cut() -> None:
+            found = [each for each in self.network.streams if str(fault.node) in (each.life.name, each.other.life.name)]
+            if found:
+                stream = chance.choice(found)
+                self.network.say(f"the connection {stream.port} of {stream.life.name} is cut")
+                self.network.cut(stream)
+            if self.loop.now < end:
+                self.loop.call_later(chance.uniform(0, 2 * pause), cut)
+
+        cut()
+        return lambda: None
+
+    def delays(self, fault: Fault, chance: Random) -> Undo | None:
+        """Lets messages be late. What one connection carries stays in its order, connections overtake each other."""
+        self.network.late, self.network.late_s = chance.choice([0.01, 0.1, 0.5]), chance.choice([0.05, 0.5, 3.0])
+
+        def undo() -> None:
+            self.network.late = 0.0
+
+        return undo
+
+    # ------------------------------------------------------------ disks and clocks
+
+    def slow_disk(self, fault: Fault, chance: Random) -> Undo | None:
+        """Lets what waits for the disk wait longer."""
+        node, before = self.cluster.nodes[fault.node], 0.002
+        node.disk_delay_s = chance.choice([0.05, 0.5, 2.0])
+
+        def undo() -> None:
+            node.disk_delay_s = before
+
+        return undo
+
+    def clock_jump(self, fault: Fault, chance: Random) -> Undo | None:
+        """Puts the clock of a machine ahead or back; it is put right in the end."""
+        clock = self.cluster.nodes[fault.node].clock
+        jump = chance.choice([-3_600_000, -5_000, -200, 200, 5_000, 3_600_000])
+        clock.skew_ms += jump
+
+        def undo() -> None:
+            clock.skew_ms -= jump
+
+        return undo
+
+
+KINDS: dict[str, Callable[[Faults, Fault, Random], Undo | None]] = {
+    "kill": Faults.kill,
+    "power cut": Faults.power_cut,
+    "stop": Faults.stop,
+    "pause": Faults.pause,
+    "isolation": Faults.isolation,
+    "cuts": Faults.cuts,
+    "delays": Faults.delays,
+    "slow disk": Faults.slow_disk,
+    "clock jump": Faults.clock_jump,
+}
+WEIGHTS = (6, 4, 3, 4, 6, 3, 2, 2, 1)
+
+
+def plan(random: Random, nodes: Sequence[int], begin: float, end: float) -> list[Fault]:
+    """Returns faults between two moments."""
+    found = []
+    length = end - begin
+    for _ in range(random.choice([2, 4, 8, 16])):
+        kind = random.choices(list(KINDS), WEIGHTS)[0]
+        seconds = random.choice([random.uniform(0.01, 0.5), random.uniform(0.2, 2), random.uniform(1, 8)])
+        at = begin + random.uniform(0, max(0.0, length - seconds))
+        found.append(Fault(at, kind, random.choice(nodes), seconds, random.getrandbits(64)))
+    return sorted(found, key=lambda fault: fault.at)

@@ -1,0 +1,212 @@
+"""What holds at every moment over all nodes at once, whatever goes wrong.
+
+Looks into the nodes, and changes nothing. Raft's rules for the metadata log, Kafka's for partitions:
+
+- an epoch has one leader;
+- what one node knows to be committed is the same at the same offset on every node that knows it to be committed, and
+  the leader of the newest epoch has all of it;
+- the high watermark of a running node never goes back, and no log is cut off below it;
+- every in-sync replica, and every one whose coming has been proposed, has all that is committed;
+- leader epochs and partition epochs rise; the in-sync replicas are replicas; the leader is one of them.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from barnabas.broker import Broker
+from barnabas.cluster.image.image import MetadataImage
+from barnabas.cluster.quorum.elections import Leader
+from barnabas.cluster.quorum.raft_voter import RaftVoter
+from barnabas.cluster.replication.partition import Partition
+from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.log.partition_log import PartitionLog
+from barnabas.records.batch import batches
+from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.loop import Life
+from tests.simulation.node import SimulatedNode
+
+Place = tuple[str, int]
+METADATA: Place = (CLUSTER_METADATA, 0)
+
+
+class Broken(AssertionError):
+    """An invariant does not hold."""
+
+
+class Known:
+    """What one process has shown."""
+
+    def __init__(self, life: Life) -> None:
+        self.life = life
+        self.high_watermarks: dict[Place, int] = {}
+        self.read: dict[Place, int] = {}  #: up to where its log has been compared
+        self.image: MetadataImage | None = None
+        self.epochs: dict[Place, int] = {}
+
+
+class Invariants:
+    """The invariants over a cluster. :meth:`check` is called again and again."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self.cluster = cluster
+        self.checks = 0
+        self._known: dict[int, Known] = {}
+        self._leaders: dict[tuple[Place, int], int] = {}  # by place and epoch
+        self._committed: dict[Place, dict[int, bytes]] = {}  # batches by their first offset
+        self._ends: dict[Place, int] = {}  # of what is committed
+        self._states: dict[tuple[Place, int], Any] = {}  # by place and partition epoch
+        self._newest: dict[Place, int] = {}  # leader epoch
+
+    def check(self) -> None:
+        """Checks everything. :raises Broken: something does not hold"""
+        self.checks += 1
+        for node, server_node in self._nodes():
+            known = self._known.get(node.id)
+            if known is None or known.life is not node.life:
+                assert node.life is not None
+                known = self._known[node.id] = Known(node.life)
+            self._check_voter(node, server_node, known)
+            if isinstance(server_node, Broker):
+                self._check_image(node, server_node.image, known)
+                for place, partition in list(server_node.partitions.items()):
+                    self._check_partition(node, partition, place, known)
+        for _, server_node in self._nodes():
+            if isinstance(server_node, Broker) and is_registered(server_node, server_node.image):
+                for place, partition in server_node.partitions.items():
+                    if partition.leads and partition.leader_epoch == self._newest.get(place):
+                        self._check_leader(server_node, partition, place)
+
+    def _nodes(self) -> Iterator[tuple[SimulatedNode, Any]]:
+        for node in self.cluster.nodes.values():
+            server_node = None if node.process is None else getattr(node.process, "node", None)
+            if node.life is not None and getattr(server_node, "metadata", None) is not None:
+                yield node, server_node
+
+    # ------------------------------------------------------------ the quorum
+
+    def _check_voter(self, node: SimulatedNode, server_node: Any, known: Known) -> None:
+        voter = server_node.quorum
+        if not isinstance(voter, RaftVoter):
+            return
+        state = voter.elections.state
+        if isinstance(state, Leader):
+            self._one_leader(METADATA, state.elected.epoch, node.id)
+        high_watermark = voter.high_watermark
+        if high_watermark is not None:
+            self._check_log(node, voter.metadata_log.log, METADATA, high_watermark, known)
+
+    def _one_leader(self, place: Place, epoch: int, node_id: int) -> None:
+        other = self._leaders.setdefault((place, epoch), node_id)
+        if other != node_id:
+            raise Broken(f"{other} and {node_id} lead {name(place)} in epoch {epoch}")
+
+    # ------------------------------------------------------------ logs
+
+    def _check_log(self, node: SimulatedNode, log: PartitionLog, place: Place, end: int, known: Known) -> None:
+        before = known.high_watermarks.get(place, -1)
+        if end < before:
+            raise Broken(f"the high watermark of {name(place)} goes back from {before} to {end} on {node.id}")
+        if log.log_end_offset < before:
+            raise Broken(f"{name(place)} is cut off at {log.log_end_offset} on {node.id}; {before} was committed")
+        known.high_watermarks[place] = end
+        self._compare(node, log, place, end, known)
+        self._ends[place] = max(end, self._ends.get(place, 0))
+
+    def _compare(self, node: SimulatedNode, log: PartitionLog, place: Place, end: int, known: Known) -> None:
+        """Compares what has not been compared, up to ``end``, with what the others have there."""
+        at = max(known.read.get(place, 0), log.log_start_offset)
+        committed = self._committed.setdefault(place, {})
+        while at < end and not log.is_offline:
+            data = log.read(at, 1 << 20, up_to=end, minimum_one=True)
+            found = list(batches(memoryview(data)))
+            if not found:
+                raise Broken(f"{name(place)} has nothing at {at} on {node.id}; it is committed up to {end}")
+            for batch in found:
+                content = bytes(batch.buffer)
+                if committed.setdefault(batch.base_offset, content) != content:
+                    raise Broken(f"{name(place)} has another batch at {batch.base_offset} on {node.id}")
+                at = max(at, batch.last_offset + 1)
+        known.read[place] = max(known.read.get(place, 0), at)
+
+    # ------------------------------------------------------------ partitions
+
+    def _check_partition(self, node: SimulatedNode, partition: Partition, place: Place, known: Known) -> None:
+        log = partition.log
+        if log.is_offline:
+            return
+        self._check_log(node, log, place, log.high_watermark, known)
+        if partition.leader_epoch < known.epochs.get(place, -1):
+            raise Broken(f"the leader epoch of {name(place)} goes back to {partition.leader_epoch} on {node.id}")
+        known.epochs[place] = partition.leader_epoch
+        if partition.leads:
+            self._one_leader(place, partition.leader_epoch, node.id)
+            if partition.leader_epoch > self._newest.get(place, -1):
+                self._newest[place] = partition.leader_epoch
+                self.cluster.network.say(
+                    f"{node.id} leads {name(place)} in epoch {partition.leader_epoch} from {log.log_end_offset} "
+                    f"(high watermark {log.high_watermark}, committed {self._ends.get(place, 0)})"
+                )
+
+    def _check_leader(self, broker: Broker, partition: Partition, place: Place) -> None:
+        """Checks the leader of the newest epoch, and those who are in sync with it."""
+        end = self._ends.get(place, 0)
+        log = partition.log
+        if log.is_offline:
+            return
+        if log.log_end_offset < end:
+            raise Broken(f"{broker.node_id} leads {name(place)} and ends at {log.log_end_offset}, not {end}")
+        node = self.cluster.nodes[broker.node_id]
+        self._compare(node, log, place, end, self._known[node.id])
+        if partition.followers is None:
+            return
+        for follower in partition.followers._maximal_isr:
+            other = self.cluster.nodes[follower].process
+            found = None if other is None else getattr(other, "node", None)
+            if not isinstance(found, Broker) or not is_registered(found, broker.image):
+                continue  # it is down, or has been started again
+            copy = found.partitions.get(place)
+            if copy is not None and not copy.log.is_offline and copy.log.log_end_offset < end:
+                raise Broken(
+                    f"{follower} is in sync with {broker.node_id} for {name(place)} and ends at "
+                    f"{copy.log.log_end_offset}; {end} is committed"
+                )
+
+    # ------------------------------------------------------------ metadata
+
+    def _check_image(self, node: SimulatedNode, image: MetadataImage, known: Known) -> None:
+        before, known.image = known.image, image
+        if before is image:
+            return
+        if before is not None and image.offset < before.offset:
+            raise Broken(f"the metadata go back from {before.offset} to {image.offset} on {node.id}")
+        for topic in image.topics_by_id.values():
+            for index, part in topic.partitions.items():
+                place = (topic.name, index)
+                state = (part.leader, part.leader_epoch, part.isr, part.replicas)
+                if self._states.setdefault((place, part.partition_epoch), state) != state:
+                    raise Broken(f"{name(place)} has two states in partition epoch {part.partition_epoch}")
+                if not set(part.isr) <= set(part.replicas):
+                    raise Broken(f"the ISR {part.isr} of {name(place)} is not within {part.replicas}")
+                if part.leader >= 0 and part.leader not in part.isr:
+                    raise Broken(f"the leader {part.leader} of {name(place)} is not in the ISR {part.isr}")
+                old = None if before is None else before.topics_by_id.get(topic.id)
+                if old is not None and index in old.partitions:
+                    self._check_epochs(place, old.partitions[index], part)
+
+    @staticmethod
+    def _check_epochs(place: Place, old: Any, new: Any) -> None:
+        if new.partition_epoch < old.partition_epoch or new.leader_epoch < old.leader_epoch:
+            raise Broken(f"the epochs of {name(place)} go back: {old} to {new}")
+        if new.leader != old.leader and new.leader_epoch == old.leader_epoch:
+            raise Broken(f"{name(place)} has another leader in the epoch {new.leader_epoch}")
+
+
+def is_registered(broker: Broker, image: MetadataImage) -> bool:
+    """Returns whether that process is the registered one: what it led before that, it does not answer for."""
+    known = image.brokers.get(broker.node_id)
+    return known is not None and not known.fenced and known.epoch == broker.epoch
+
+
+def name(place: Place) -> str:
+    """Returns the partition's name."""
+    return f"{place[0]}-{place[1]}"
