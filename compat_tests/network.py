@@ -21,7 +21,10 @@ APART = ("unshare", "--user", "--map-root-user", "--net")
 
 def is_possible() -> bool:
     """Whether this machine lets a process have such a network: namespaces, ``ip``, bridges and pairs of devices."""
-    words = "ip link add br0 type bridge && ip link add v1 type veth peer name v2 && command -v nsenter"
+    words = (
+        "ip link add br0 type bridge && ip link add v1 type veth peer name v2 && "
+        "unshare --net true && nsenter --net=/proc/self/ns/net true"
+    )
     try:
         return subprocess.run([*APART, "sh", "-c", words], capture_output=True, check=False).returncode == 0
     except FileNotFoundError:
