@@ -69,9 +69,14 @@ class Proxy:
             self._loop.close()
 
     @property
+    def port(self) -> int:
+        """The port that clients begin with."""
+        return self._proxy.port
+
+    @property
     def bootstrap_servers(self) -> str:
         """The ``bootstrap.servers`` for clients: ``127.0.0.1:40321``."""
-        return f"127.0.0.1:{self._proxy.port}"
+        return f"127.0.0.1:{self.port}"
 
     @property
     def ports(self) -> dict[str, int]:

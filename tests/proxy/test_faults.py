@@ -7,28 +7,11 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaTimeoutError
 
 from barnabas.faults.naming import ImpossibleRule
-from barnabas.testing import Broker, Cluster, Proxy
+from barnabas.testing import Cluster, Proxy
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from tests.raw import Client, framed
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with Broker() as broker:
-        yield broker
-
-
-@pytest.fixture
-def proxy(broker):
-    broker.reset()
-    with Proxy(broker.bootstrap_servers) as proxy:
-        yield proxy
-
-
-def port_of(proxy):
-    return int(proxy.bootstrap_servers.rpartition(":")[2])
 
 
 def send(proxy, *values, **settings):
@@ -63,7 +46,7 @@ def test_a_topic_is_known_by_its_id(broker, proxy):
     broker.create_topic("orders")
     broker.create_topic("other")
     Topic = FetchRequest.FetchTopic
-    with Client(port_of(proxy)) as client, proxy.faults.add(api="Fetch", topic="orders", error="UNKNOWN_TOPIC_ID"):
+    with Client(proxy.port) as client, proxy.faults.add(api="Fetch", topic="orders", error="UNKNOWN_TOPIC_ID"):
         ids = {topic.name: topic.topic_id for topic in client.ask(MetadataRequest(topics=None), 12).topics}
         topics = [
             Topic(topic_id=each, partitions=[Topic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=9)])
@@ -75,12 +58,12 @@ def test_a_topic_is_known_by_its_id(broker, proxy):
 
 
 def test_it_is_there_for_connections_that_are_open_already(broker, proxy):
-    with Client(port_of(proxy)) as client:
+    with Client(proxy.port) as client:
         assert client.ask(MetadataRequest(topics=None), 12).brokers
         with proxy.faults.add(api="Metadata", first=1, silent="after") as rule:
             client.send(framed(MetadataRequest(topics=None), 12, 5))
             rule.wait_for_hits(1)
-    with Client(port_of(proxy)) as client:
+    with Client(proxy.port) as client:
         assert client.ask(MetadataRequest(topics=None), 12).brokers
 
 
@@ -90,7 +73,7 @@ def test_answers_stay_in_their_order_when_a_rule_is_set(broker, proxy):
     Topic = FetchRequest.FetchTopic
     partition = Topic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=9)
     slow = FetchRequest(max_wait_ms=500, min_bytes=1, topics=[Topic(topic="orders", partitions=[partition])])
-    with Client(port_of(proxy)) as client:
+    with Client(proxy.port) as client:
         client.ask(MetadataRequest(topics=None), 12)
         broker.record_requests()
         client.send(framed(slow, 4, 1))
@@ -111,7 +94,7 @@ def test_only_the_client_that_is_named(broker, proxy):
 
 def test_new_connections_are_refused(broker, proxy):
     with proxy.faults.add(refuse=True) as rule:
-        with Client(port_of(proxy)) as client:
+        with Client(proxy.port) as client:
             assert client.receive() is None
         assert rule.hits == 1
     send(proxy, b"tea")

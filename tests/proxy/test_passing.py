@@ -17,23 +17,6 @@ from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from tests.raw import Client, framed
 
 
-@pytest.fixture(scope="module")
-def broker():
-    with Broker() as broker:
-        yield broker
-
-
-@pytest.fixture
-def proxy(broker):
-    broker.reset()
-    with Proxy(broker.bootstrap_servers) as proxy:
-        yield proxy
-
-
-def port_of(proxy):
-    return int(proxy.bootstrap_servers.rpartition(":")[2])
-
-
 def test_records_there_and_back(broker, proxy):
     values = [os.urandom(size) for size in (0, 1, 100, 20_000, 900_000)] * 3
     producer = KafkaProducer(bootstrap_servers=proxy.bootstrap_servers, linger_ms=5)
@@ -50,13 +33,13 @@ def test_records_there_and_back(broker, proxy):
             found += [record.value for record in records]
     consumer.close()
     assert found == values
-    assert proxy.ports == {broker.bootstrap_servers: port_of(proxy)}
+    assert proxy.ports == {broker.bootstrap_servers: proxy.port}
 
 
 def test_all_brokers_are_seen_through_it():
     with Cluster(3) as cluster, Proxy(cluster.bootstrap_servers) as proxy:
         cluster.create_topic("orders", partitions=6, replicas=1)
-        with Client(port_of(proxy)) as client:
+        with Client(proxy.port) as client:
             answer = client.ask(MetadataRequest(topics=None), 12)
         addresses = set(cluster.bootstrap_servers.split(","))
         assert {f"{each.host}:{each.port}" for each in answer.brokers}.isdisjoint(addresses)
@@ -69,12 +52,12 @@ def test_all_brokers_are_seen_through_it():
 
 
 def test_a_coordinator_is_seen_through_it(proxy):
-    with Client(port_of(proxy)) as client:
+    with Client(proxy.port) as client:
         for version in (1, 4):
             request = FindCoordinatorRequest(key="g", key_type=0, coordinator_keys=["g"])
             answer = client.ask(request, version)
             there = answer.coordinators[0] if version == 4 else answer
-            assert (there.host, there.port) == ("127.0.0.1", port_of(proxy))
+            assert (there.host, there.port) == ("127.0.0.1", proxy.port)
 
 
 def test_requests_are_answered_in_their_order(proxy):
@@ -83,7 +66,7 @@ def test_requests_are_answered_in_their_order(proxy):
         framed(ApiVersionsRequest(client_software_name="test", client_software_version="1"), 3, 2),
         framed(MetadataRequest(topics=None), 1, 3),
     ]
-    with Client(port_of(proxy)) as client:
+    with Client(proxy.port) as client:
         client.send(b"".join(frames * 50))
         got = [struct.unpack_from(">i", client.receive())[0] for _ in range(150)]
     assert got == [1, 2, 3] * 50
@@ -113,24 +96,24 @@ def test_no_answer_is_awaited_where_there_is_none(broker, proxy):
 
 
 def test_a_request_that_the_broker_refuses_closes_the_connection(proxy):
-    with Client(port_of(proxy)) as client:
+    with Client(proxy.port) as client:
         client.send(struct.pack(">ihhih", 10, 999, 0, 1, -1))
         assert client.receive() is None
-    with Client(port_of(proxy)) as client:
+    with Client(proxy.port) as client:
         client.send(struct.pack(">ihh", 4, 3, 1))
         assert client.receive() is None
 
 
 def test_a_cluster_that_cannot_be_reached_closes_the_connection(broker):
-    with Proxy("127.0.0.1:1") as proxy, Client(port_of(proxy)) as client:
+    with Proxy("127.0.0.1:1") as proxy, Client(proxy.port) as client:
         assert client.receive() is None
 
 
 def test_one_of_several_bootstrap_servers_is_enough(broker):
-    with Proxy(f"127.0.0.1:1,{broker.bootstrap_servers}") as proxy, Client(port_of(proxy)) as client:
+    with Proxy(f"127.0.0.1:1,{broker.bootstrap_servers}") as proxy, Client(proxy.port) as client:
         (node,) = client.ask(MetadataRequest(topics=None), 12).brokers
         assert proxy.ports == {broker.bootstrap_servers: node.port}
-        assert node.port != port_of(proxy)
+        assert node.port != proxy.port
 
 
 def test_a_client_that_does_not_read_holds_nobody_up(broker, proxy):
@@ -144,7 +127,7 @@ def test_a_client_that_does_not_read_holds_nobody_up(broker, proxy):
         readers = []
         from aiokafka import AIOKafkaConsumer
 
-        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(proxy))
+        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
         for number in range(2000):
             writer.write(framed(MetadataRequest(topics=None), 12, number))
         for _ in range(3):
@@ -186,7 +169,7 @@ def test_the_proxy_logs_in_by_itself(mechanism):
 def test_a_session_is_prolonged_while_it_is_used():
     with Broker({"connections.max.reauth.ms": "1000"}, users={"alice": "secret"}) as broker:
         properties = broker.client_settings("java", user="alice")
-        with Proxy(broker.bootstrap_servers, properties) as proxy, Client(port_of(proxy)) as client:
+        with Proxy(broker.bootstrap_servers, properties) as proxy, Client(proxy.port) as client:
             broker.record_requests()
             while len(broker.requests("SaslHandshake")) < 2:
                 client.ask(MetadataRequest(topics=None), 12)
@@ -203,9 +186,9 @@ def test_clients_log_in_through_it(mechanism):
 
 def test_tokens_without_headers_pass():
     broker = Broker(users={"alice": "secret"})
-    with broker, Proxy(broker.bootstrap_servers) as proxy, Client(port_of(proxy)) as client:
+    with broker, Proxy(broker.bootstrap_servers) as proxy, Client(proxy.port) as client:
         assert client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 0).error_code == 0
         token = b"\0alice\0secret"
         client.send(struct.pack(">i", len(token)) + token)
         assert client.receive() == b""
-        assert client.ask(MetadataRequest(topics=None), 1).brokers[0].port == port_of(proxy)
+        assert client.ask(MetadataRequest(topics=None), 1).brokers[0].port == proxy.port
