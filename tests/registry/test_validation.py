@@ -3,7 +3,11 @@
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from barnabas.errors import InvalidRecord
+from barnabas.records.builder import build_batch
 from barnabas.testing import Broker
+from barnabas.wire.messages.produce import ProduceRequest
+from tests.raw import Client as Raw
 
 CHECKED = {"barnabas.value.schema.validation": True}
 
@@ -40,15 +44,21 @@ def test_values_name_a_schema_of_the_topic(broker, client):
 
 
 def test_each_refused_record_is_named(broker, client):
-    from kafka import KafkaProducer
-    from kafka.errors import InvalidRecordError
-
     broker.create_topic("orders", configs=CHECKED)
     client.register("orders-value", '"string"')
-    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=100) as producer:
-        futures = [producer.send("orders", value) for value in (b"\0\0\0\0\1tea", b"tea")]
-        with pytest.raises(InvalidRecordError):
-            futures[1].get(20)
+    values = (b"\0\0\0\0\1tea", b"tea", b"\0\0\0\0\1tea", b"\0\0\0\0\7tea")
+    batch = build_batch([(None, value, 0) for value in values])
+    data = ProduceRequest.TopicProduceData.PartitionProduceData(index=0, records=memoryview(bytes(batch)))
+    topic = ProduceRequest.TopicProduceData(name="orders", partition_data=[data])
+    with Raw(broker.port) as raw:
+        answer = raw.ask(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic]), 9)
+    (refused,) = answer.responses[0].partition_responses
+    assert refused.error_code == InvalidRecord.code
+    assert [(each.batch_index, each.batch_index_error_message) for each in refused.record_errors] == [
+        (1, "The value does not begin with the id of a schema"),
+        (3, "The subject orders-value has no schema with the id 7"),
+    ]
+    assert broker.records("orders") == []
 
 
 def test_a_broker_without_a_registry_refuses_all():
