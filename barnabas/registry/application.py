@@ -11,11 +11,11 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from barnabas.registry.asked import Asked
 from barnabas.registry.endpoints import ENDPOINTS, Endpoint, Text
 from barnabas.registry.errors import RegistryError, error
 from barnabas.registry.forwarding import FORWARDED, forward
 from barnabas.registry.registry import Registry
+from barnabas.registry.registry_request import RegistryRequest
 from barnabas.registry.schemas_log import SchemasLog
 from barnabas.server.http import Application, Receive, Scope, Send
 
@@ -52,7 +52,7 @@ async def _answer(log: SchemasLog, registry: Registry, request: Request) -> Resp
                 raise error("unknown_leader")
             return await forward(request, log.leader_url)
         await registry.catch_up()
-        given = await endpoint(Asked(registry, request, values, context))
+        given = await endpoint(RegistryRequest(registry, request, values, context))
     except RegistryError as why:
         return _response(request, {"error_code": why.code, "message": str(why)}, why.status)
     except Exception:

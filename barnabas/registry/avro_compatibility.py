@@ -40,7 +40,7 @@ class Break(NamedTuple):
     path: str
     info: str
 
-    def told(self, reader: str, writer: str) -> str:
+    def description(self, reader: str, writer: str) -> str:
         text = TEXTS[self.kind].format(path=self.path, info=self.info, reader=reader, writer=writer)
         return f'{{errorType:"{self.kind}", description:"{text}", additionalInfo:"{self.info}"}}'
 
@@ -48,7 +48,7 @@ class Break(NamedTuple):
 def breaks(reader: AvroSchema, writer: AvroSchema, reader_word: str, writer_word: str) -> list[str]:
     """Returns what the reader cannot read, a text each; none if it reads all that the writer writes."""
     found = dict.fromkeys(_Comparison().compare(reader.root, writer.root, "/"))
-    return [each.told(reader_word, writer_word) for each in found]
+    return [each.description(reader_word, writer_word) for each in found]
 
 
 class _Comparison:

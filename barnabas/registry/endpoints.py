@@ -7,24 +7,24 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 from barnabas import __version__
-from barnabas.registry.asked import Asked
 from barnabas.registry.errors import error
 from barnabas.registry.formats import MODULES
 from barnabas.registry.registry import Wanted
+from barnabas.registry.registry_request import RegistryRequest
 from barnabas.registry.store import Version
 from barnabas.registry.subjects import matches, split, within
 
 Answer = Any
-Endpoint = Callable[[Asked], Awaitable[Answer]]
+Endpoint = Callable[[RegistryRequest], Awaitable[Answer]]
 
 
 class Text(str):
     """An answer that is a schema itself, and no object."""
 
 
-def told(asked: Asked, version: Version) -> dict[str, Any]:
+def described(request: RegistryRequest, version: Version) -> dict[str, Any]:
     """Returns a version as it is answered."""
-    content = version.content._replace(schema=text_of(asked, version))
+    content = version.content._replace(schema=text_of(request, version))
     return {
         "subject": version.subject,
         "version": version.version,
@@ -35,49 +35,49 @@ def told(asked: Asked, version: Version) -> dict[str, Any]:
     }
 
 
-def text_of(asked: Asked, version: Version) -> str:
-    wanted = asked.query("format")
+def text_of(request: RegistryRequest, version: Version) -> str:
+    wanted = request.query("format")
     if not wanted:
         return version.content.schema
-    return asked.registry.parse(version.subject, version.content).formatted(wanted)
+    return request.registry.parse(version.subject, version.content).formatted(wanted)
 
 
 # ---------------------------------------------------------------- subjects
 
 
-async def subjects(asked: Asked) -> Answer:
-    store = asked.registry.store
-    found = store.subjects(deleted=asked.switch("deleted") or asked.switch("deletedOnly"))
-    if asked.switch("deletedOnly"):
+async def subjects(request: RegistryRequest) -> Answer:
+    store = request.registry.store
+    found = store.subjects(deleted=request.switch("deleted") or request.switch("deletedOnly"))
+    if request.switch("deletedOnly"):
         found = [each for each in found if not store.versions(each)]
-    return asked.page([each for each in found if matches(each, asked.prefix)])
+    return request.page([each for each in found if matches(each, request.prefix)])
 
 
-async def lookup(asked: Asked) -> Answer:
-    content = asked.content(await asked.body())
-    found = asked.registry.lookup(
-        asked.subject, content, normalize=asked.switch("normalize"), deleted=asked.switch("deleted")
+async def lookup(request: RegistryRequest) -> Answer:
+    content = request.content(await request.body())
+    found = request.registry.lookup(
+        request.subject, content, normalize=request.switch("normalize"), deleted=request.switch("deleted")
     )
-    return told(asked, found)
+    return described(request, found)
 
 
-async def delete_subject(asked: Asked) -> Answer:
-    return await asked.registry.delete_subject(asked.subject, permanent=asked.switch("permanent"))
+async def delete_subject(request: RegistryRequest) -> Answer:
+    return await request.registry.delete_subject(request.subject, permanent=request.switch("permanent"))
 
 
-async def versions(asked: Asked) -> Answer:
-    only = asked.switch("deletedOnly")
-    found = asked.registry.versions(asked.subject, deleted=only or asked.switch("deleted"))
-    return asked.page([each.version for each in found if each.deleted or not only])
+async def versions(request: RegistryRequest) -> Answer:
+    only = request.switch("deletedOnly")
+    found = request.registry.versions(request.subject, deleted=only or request.switch("deleted"))
+    return request.page([each.version for each in found if each.deleted or not only])
 
 
-async def register(asked: Asked) -> Answer:
-    body = await asked.body()
-    wanted = Wanted(asked.content(body), whole(body, "id", -1), max(whole(body, "version", 0), 0))
-    made = await asked.registry.register(asked.subject, wanted, normalize=asked.switch("normalize"))
+async def register(request: RegistryRequest) -> Answer:
+    body = await request.body()
+    wanted = Wanted(request.content(body), whole(body, "id", -1), max(whole(body, "version", 0), 0))
+    made = await request.registry.register(request.subject, wanted, normalize=request.switch("normalize"))
     answer = {"id": made.id, "version": made.version, "guid": made.content.guid}
-    if asked.query("format"):  # clients keep the text that is answered; without a format they keep their own
-        answer["schema"] = text_of(asked, made)
+    if request.query("format"):  # clients keep the text that is answered; without a format they keep their own
+        answer["schema"] = text_of(request, made)
     return answer
 
 
@@ -90,171 +90,171 @@ def whole(body: dict[str, Any], name: str, default: int) -> int:
     return found
 
 
-async def version(asked: Asked) -> Answer:
-    return told(asked, _version(asked))
+async def version(request: RegistryRequest) -> Answer:
+    return described(request, _version(request))
 
 
-def _version(asked: Asked) -> Version:
-    return asked.registry.version(asked.subject, asked.path("version"), deleted=asked.switch("deleted"))
+def _version(request: RegistryRequest) -> Version:
+    return request.registry.version(request.subject, request.path("version"), deleted=request.switch("deleted"))
 
 
-async def version_schema(asked: Asked) -> Answer:
-    return Text(text_of(asked, _version(asked)))
+async def version_schema(request: RegistryRequest) -> Answer:
+    return Text(text_of(request, _version(request)))
 
 
-async def referenced_by(asked: Asked) -> Answer:
-    return asked.page([each.id for each in asked.registry.referrers(_version(asked))])
+async def referenced_by(request: RegistryRequest) -> Answer:
+    return request.page([each.id for each in request.registry.referrers(_version(request))])
 
 
-async def delete_version(asked: Asked) -> Answer:
-    permanent = asked.switch("permanent")
-    return await asked.registry.delete_version(asked.subject, asked.path("version"), permanent=permanent)
+async def delete_version(request: RegistryRequest) -> Answer:
+    permanent = request.switch("permanent")
+    return await request.registry.delete_version(request.subject, request.path("version"), permanent=permanent)
 
 
-async def latest_with_metadata(asked: Asked) -> Answer:
-    keys, values = (asked.request.query_params.getlist(each) for each in ("key", "value"))
+async def latest_with_metadata(request: RegistryRequest) -> Answer:
+    keys, values = (request.http.query_params.getlist(each) for each in ("key", "value"))
     wanted = dict(zip(keys, values, strict=False))
-    for each in reversed(asked.registry.versions(asked.subject, deleted=asked.switch("deleted"))):
+    for each in reversed(request.registry.versions(request.subject, deleted=request.switch("deleted"))):
         properties = (each.content.as_json().get("metadata") or {}).get("properties") or {}
         if wanted.items() <= properties.items():
-            return told(asked, each)
+            return described(request, each)
     raise error("schema_not_found", "")
 
 
 # ---------------------------------------------------------------- schemas
 
 
-async def schemas(asked: Asked) -> Answer:
-    store, deleted = asked.registry.store, asked.switch("deleted")
+async def schemas(request: RegistryRequest) -> Answer:
+    store, deleted = request.registry.store, request.switch("deleted")
     found: Iterable[Version] = store.all_versions(deleted=deleted)
-    found = [each for each in found if matches(each.subject, asked.prefix)]
-    if asked.switch("latestOnly"):
+    found = [each for each in found if matches(each.subject, request.prefix)]
+    if request.switch("latestOnly"):
         found = {each.subject: each for each in found}.values()
-    return [told(asked, each) for each in asked.page(list(found))]
+    return [described(request, each) for each in request.page(list(found))]
 
 
-async def types(asked: Asked) -> Answer:
+async def types(request: RegistryRequest) -> Answer:
     return sorted(MODULES, reverse=True)
 
 
-def _with_id(asked: Asked, *, deleted: bool) -> list[Version]:
-    text = asked.path("id")
+def _with_id(request: RegistryRequest, *, deleted: bool) -> list[Version]:
+    text = request.path("id")
     if not text.isdecimal():
         raise error("schema_not_found", f"{text} ")
-    found = asked.registry.with_id(int(text), _named(asked))
+    found = request.registry.with_id(int(text), _named(request))
     return [each for each in found if deleted or not each.deleted]
 
 
-def _named(asked: Asked) -> str:
-    return within(asked.query("subject"), asked.context)
+def _named(request: RegistryRequest) -> str:
+    return within(request.query("subject"), request.context)
 
 
-async def by_id(asked: Asked) -> Answer:
-    found = _with_id(asked, deleted=True)
+async def by_id(request: RegistryRequest) -> Answer:
+    found = _with_id(request, deleted=True)
     first = found[0]
-    answer = first.content._replace(schema=text_of(asked, first)).as_json()
+    answer = first.content._replace(schema=text_of(request, first)).as_json()
     answer["guid"] = first.content.guid
-    if asked.switch("fetchMaxId"):
-        answer["maxId"] = asked.registry.store.max_id(split(first.subject)[0])
+    if request.switch("fetchMaxId"):
+        answer["maxId"] = request.registry.store.max_id(split(first.subject)[0])
     return answer
 
 
-async def text_by_id(asked: Asked) -> Answer:
-    return Text(text_of(asked, _with_id(asked, deleted=True)[0]))
+async def text_by_id(request: RegistryRequest) -> Answer:
+    return Text(text_of(request, _with_id(request, deleted=True)[0]))
 
 
-async def subjects_of_id(asked: Asked) -> Answer:
-    found = _with_id(asked, deleted=asked.switch("deleted"))
-    return asked.page(list(dict.fromkeys(each.subject for each in found)))
+async def subjects_of_id(request: RegistryRequest) -> Answer:
+    found = _with_id(request, deleted=request.switch("deleted"))
+    return request.page(list(dict.fromkeys(each.subject for each in found)))
 
 
-async def versions_of_id(asked: Asked) -> Answer:
-    found = _with_id(asked, deleted=asked.switch("deleted"))
-    return asked.page([{"subject": each.subject, "version": each.version} for each in found])
+async def versions_of_id(request: RegistryRequest) -> Answer:
+    found = _with_id(request, deleted=request.switch("deleted"))
+    return request.page([{"subject": each.subject, "version": each.version} for each in found])
 
 
-def _with_guid(asked: Asked) -> list[tuple[str, Version]]:
-    found = asked.registry.store.with_guid(asked.path("guid").lower())
+def _with_guid(request: RegistryRequest) -> list[tuple[str, Version]]:
+    found = request.registry.store.with_guid(request.path("guid").lower())
     if not found:
-        raise error("schema_not_found", f"{asked.path('guid')} ")
+        raise error("schema_not_found", f"{request.path('guid')} ")
     return found
 
 
-async def by_guid(asked: Asked) -> Answer:
-    ((_, first), *_) = _with_guid(asked)
-    return {"guid": first.content.guid, **first.content._replace(schema=text_of(asked, first)).as_json()}
+async def by_guid(request: RegistryRequest) -> Answer:
+    ((_, first), *_) = _with_guid(request)
+    return {"guid": first.content.guid, **first.content._replace(schema=text_of(request, first)).as_json()}
 
 
-async def ids_of_guid(asked: Asked) -> Answer:
-    return [{"context": context, "id": each.id} for context, each in _with_guid(asked)]
+async def ids_of_guid(request: RegistryRequest) -> Answer:
+    return [{"context": context, "id": each.id} for context, each in _with_guid(request)]
 
 
 # ---------------------------------------------------------------- compatibility
 
 
-async def compatible_with_version(asked: Asked) -> Answer:
-    return await _compatible(asked, asked.path("version"))
+async def compatible_with_version(request: RegistryRequest) -> Answer:
+    return await _compatible(request, request.path("version"))
 
 
-async def compatible(asked: Asked) -> Answer:
-    return await _compatible(asked, None)
+async def compatible(request: RegistryRequest) -> Answer:
+    return await _compatible(request, None)
 
 
-async def _compatible(asked: Asked, text: str | None) -> Answer:
-    content = asked.content(await asked.body())
-    found = asked.registry.check(asked.subject, content, text, normalize=asked.switch("normalize"))
-    return {"is_compatible": not found, **({"messages": found} if asked.switch("verbose") else {})}
+async def _compatible(request: RegistryRequest, text: str | None) -> Answer:
+    content = request.content(await request.body())
+    found = request.registry.check(request.subject, content, text, normalize=request.switch("normalize"))
+    return {"is_compatible": not found, **({"messages": found} if request.switch("verbose") else {})}
 
 
 # ---------------------------------------------------------------- configs and modes
 
 
-async def config(asked: Asked) -> Answer:
-    return asked.registry.config(asked.subject_or_none, with_global=asked.switch("defaultToGlobal"))
+async def config(request: RegistryRequest) -> Answer:
+    return request.registry.config(request.subject_or_none, with_global=request.switch("defaultToGlobal"))
 
 
-async def set_config(asked: Asked) -> Answer:
-    body = await asked.body()
-    await asked.registry.set_config(asked.subject_or_none, body)
+async def set_config(request: RegistryRequest) -> Answer:
+    body = await request.body()
+    await request.registry.set_config(request.subject_or_none, body)
     if "compatibility" in body:
         body["compatibility"] = str(body["compatibility"]).upper()
     return body
 
 
-async def delete_config(asked: Asked) -> Answer:
-    return await asked.registry.delete_config(asked.subject_or_none)
+async def delete_config(request: RegistryRequest) -> Answer:
+    return await request.registry.delete_config(request.subject_or_none)
 
 
-async def mode(asked: Asked) -> Answer:
-    return {"mode": asked.registry.mode(asked.subject_or_none, with_global=asked.switch("defaultToGlobal"))}
+async def mode(request: RegistryRequest) -> Answer:
+    return {"mode": request.registry.mode(request.subject_or_none, with_global=request.switch("defaultToGlobal"))}
 
 
-async def set_mode(asked: Asked) -> Answer:
-    given = (await asked.body()).get("mode")
-    return {"mode": await asked.registry.set_mode(asked.subject_or_none, given, force=asked.switch("force"))}
+async def set_mode(request: RegistryRequest) -> Answer:
+    given = (await request.body()).get("mode")
+    return {"mode": await request.registry.set_mode(request.subject_or_none, given, force=request.switch("force"))}
 
 
-async def delete_mode(asked: Asked) -> Answer:
-    return {"mode": await asked.registry.delete_mode(asked.subject_or_none)}
+async def delete_mode(request: RegistryRequest) -> Answer:
+    return {"mode": await request.registry.delete_mode(request.subject_or_none)}
 
 
 # ---------------------------------------------------------------- the rest
 
 
-async def contexts(asked: Asked) -> Answer:
-    return asked.page(asked.registry.store.contexts())
+async def contexts(request: RegistryRequest) -> Answer:
+    return request.page(request.registry.store.contexts())
 
 
-async def delete_context(asked: Asked) -> Answer:
-    asked.registry.check_context_empty(asked.path("context"))
+async def delete_context(request: RegistryRequest) -> Answer:
+    request.registry.check_context_empty(request.path("context"))
     return None
 
 
-async def root(asked: Asked) -> Answer:
+async def root(request: RegistryRequest) -> Answer:
     return {}
 
 
-async def metadata_version(asked: Asked) -> Answer:
+async def metadata_version(request: RegistryRequest) -> Answer:
     return {"version": __version__, "commitId": "barnabas"}
 
 

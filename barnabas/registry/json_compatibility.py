@@ -68,7 +68,7 @@ class Difference(NamedTuple):
     kind: str
     path: str
 
-    def told(self, reader: str, writer: str) -> str:
+    def description(self, reader: str, writer: str) -> str:
         text = TEXTS.get(self.kind, OTHER_TEXT).format(path=self.path, reader=reader, writer=writer)
         return f'{{errorType:"{self.kind}", description:"{text}"}}'
 
@@ -76,7 +76,7 @@ class Difference(NamedTuple):
 def breaks(reader: JsonSchema, writer: JsonSchema, reader_word: str, writer_word: str) -> list[str]:
     """Returns what the reader does not accept, a text each; none if it accepts all that the writer accepts."""
     found = dict.fromkeys(_Comparison().compare(reader.root, writer.root, "#/"))
-    return [each.told(reader_word, writer_word) for each in found]
+    return [each.description(reader_word, writer_word) for each in found]
 
 
 class _Comparison:

@@ -96,7 +96,7 @@ def _compiled(text: str, references: dict[str, str]) -> Files:
         try:  # this one says what is wrong, without writing it to standard error
             _protoc_compiler.get_protos(FILE.encode(), [each.encode() for each in includes])
         except Exception as why:
-            raise ValueError(_told(why)) from None
+            raise ValueError(_message(why)) from None
         output = root / "descriptors"
         options = [f"-I{each}" for each in includes]
         if protoc.main(["protoc", *options, "--include_imports", f"--descriptor_set_out={output}", FILE]):
@@ -114,7 +114,7 @@ def _common_protos() -> list[str]:
     return [str(Path(each).parent.parent) for each in places or ()]
 
 
-def _told(why: Exception) -> str:
+def _message(why: Exception) -> str:
     """Returns what protoc says, on one line."""
     errors = why.errors() if hasattr(why, "errors") else [why]
     return "; ".join(" ".join(str(each).split()) for each in errors)

@@ -48,7 +48,7 @@ class Difference(NamedTuple):
     kind: str
     path: str
 
-    def told(self, reader: str, writer: str) -> str:
+    def description(self, reader: str, writer: str) -> str:
         text = TEXTS[self.kind].format(path=self.path, reader=reader, writer=writer)
         return f'{{errorType:"{self.kind}", description:"{text}"}}'
 
@@ -56,7 +56,7 @@ class Difference(NamedTuple):
 def breaks(reader: ProtobufSchema, writer: ProtobufSchema, reader_word: str, writer_word: str) -> list[str]:
     """Returns what the reader cannot read, a text each; none if it reads all that the writer writes."""
     found = dict.fromkeys(_Comparison(reader, writer).compare())
-    return [each.told(reader_word, writer_word) for each in found]
+    return [each.description(reader_word, writer_word) for each in found]
 
 
 class _Comparison:

@@ -119,8 +119,8 @@ class _Printer:
             options.append(f'json_name = "{field.json_name}"')
         if field.HasField("default_value"):
             options.append(f"default = {_default(field)}")
-        told = f" [{', '.join(options)}]" if options else ""
-        return f"{kind} {field.name} = {field.number}{told};"
+        suffix = f" [{', '.join(options)}]" if options else ""
+        return f"{kind} {field.name} = {field.number}{suffix};"
 
     def _label(self, field: Any, is_of_oneof: bool) -> str:
         if field.label == REPEATED:
@@ -139,9 +139,9 @@ class _Printer:
         yield f"service {service.name} {{"
         yield from (f"{INDENT}option {each};" for each in _options(service.options))
         for method in service.method:
-            asked = ("stream " if method.client_streaming else "") + self._named(method.input_type)
+            received = ("stream " if method.client_streaming else "") + self._named(method.input_type)
             answered = ("stream " if method.server_streaming else "") + self._named(method.output_type)
-            yield f"{INDENT}rpc {method.name} ({asked}) returns ({answered});"
+            yield f"{INDENT}rpc {method.name} ({received}) returns ({answered});"
         yield "}"
 
 

@@ -12,6 +12,7 @@ from barnabas.errors import KafkaError
 from barnabas.records.batch import RecordBatch
 from barnabas.registry.errors import RegistryError
 from barnabas.server.http import Address, Application, HttpService, require
+from barnabas.server.http_access import guarded
 from barnabas.server.server import Server
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,8 @@ class RegistryService(HttpService):
         from barnabas.registry.application import new_application
         from barnabas.registry.registry import Registry
 
-        return new_application(self._log, Registry(self._log))
+        application = new_application(self._log, Registry(self._log))
+        return guarded(application, None) if self.address.is_local else application
 
 
 def new_service(server: Server) -> RegistryService:

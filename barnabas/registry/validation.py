@@ -48,10 +48,10 @@ def _refusal(record: Record, subject: str, versions: list[Version]) -> str | Non
     named = next((given for name, given in record.headers if name == HEADER), None)
     if named is not None and len(named) == 17 and bytes(named[:1]) == HEADER_MAGIC:
         guid = str(uuid.UUID(bytes=bytes(named[1:])))
-        is_known, told = any(each.content.guid == guid for each in versions), f"the GUID {guid}"
+        is_known, identity = any(each.content.guid == guid for each in versions), f"the GUID {guid}"
     elif len(value) >= PREFIX_SIZE and bytes(value[:1]) == MAGIC:
         schema_id = int.from_bytes(value[1:PREFIX_SIZE], "big")
-        is_known, told = any(each.id == schema_id for each in versions), f"the id {schema_id}"
+        is_known, identity = any(each.id == schema_id for each in versions), f"the id {schema_id}"
     else:
         return "The value does not begin with the id of a schema"
-    return None if is_known else f"The subject {subject} has no schema with {told}"
+    return None if is_known else f"The subject {subject} has no schema with {identity}"

@@ -212,3 +212,13 @@ def test_the_log_that_another_registry_wrote_is_read(client, broker):
     assert client("GET", "/config") == (200, {"compatibilityLevel": "NONE"})
     assert code(client.register("s", '"int"')) == 42205
     assert client.register("t", '"int"')[1]["id"] == 13
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "https://shop.example.com"}, {"Host": "rebound.example.com:8081"}], ids=["page", "name"]
+)
+def test_a_web_page_of_somebody_else_is_refused(client, headers):
+    """A browser sends a POST without a content type to any address, and calls it JSON to nobody."""
+    status, _ = client("POST", "/subjects/orders-value/versions", {"schema": '"string"'}, **headers)
+    assert status == 403
+    assert client("GET", "/subjects") == (200, [])

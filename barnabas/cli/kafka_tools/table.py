@@ -14,7 +14,24 @@ Tool = Callable[[Sequence[str]], int]
 MODULES = {
     "server-start": "server",
     "server-stop": "server",
-    "storage": "same",
+    "storage": "verbs",
+    "reassign-partitions": "partitions",
+    "leader-election": "partitions",
+    "get-offsets": "partitions",
+    "delete-records": "partitions",
+    "broker-api-versions": "partitions",
+    "log-dirs": "partitions",
+    "transactions": "verbs",
+    "features": "verbs",
+    "metadata-quorum": "verbs",
+    "cluster": "verbs",
+    "topics": "topics",
+    "console-producer": "console",
+    "console-consumer": "console",
+    "consumer-groups": "groups",
+    "acls": "acls",
+    "configs": "configs",
+    "dump-log": "dump_log",
 }
 #: Scripts of which nothing is left to do, with what they say.
 NEEDLESS = {

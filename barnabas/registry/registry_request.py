@@ -17,7 +17,7 @@ from barnabas.registry.subjects import within
 T = TypeVar("T")
 
 
-class Asked:
+class RegistryRequest:
     """One request.
 
     :param context: of the path, ``/contexts/.staging/subjects``; subjects without a context are in it
@@ -25,7 +25,7 @@ class Asked:
 
     def __init__(self, registry: Registry, request: Request, values: dict[str, str], context: str) -> None:
         self.registry = registry
-        self.request = request
+        self.http = request
         self._values = values
         self.context = context
 
@@ -46,7 +46,7 @@ class Asked:
         return within("", self.context) or None
 
     def query(self, name: str, default: str = "") -> str:
-        return self.request.query_params.get(name, default)
+        return self.http.query_params.get(name, default)
 
     def switch(self, name: str) -> bool:
         return self.query(name).lower() == "true"
@@ -72,7 +72,7 @@ class Asked:
     async def body(self) -> dict[str, Any]:
         """Returns the body. :raises RegistryError: it is no object of JSON"""
         try:
-            found = json.loads(await self.request.body())
+            found = json.loads(await self.http.body())
         except ValueError as why:
             raise RegistryError(400, f"The body is no JSON: {why}") from None
         if not isinstance(found, dict):

@@ -1,0 +1,89 @@
+"""Our kafka-topics, kafka-configs and so on beside Apache Kafka's: the same calls, line by line.
+
+Must not say what a tool should print. Scenarios are files of calls; beside each is what Apache Kafka's tools printed.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from barnabas.cli.kafka_tools import table
+from compat_tests.running import BarnabasProcess
+
+from .apache import ApacheKafka
+from .test_console_tools import Tools
+from .tools_beside import CLASSES, Ours, Outcome, Theirs, calls_of
+
+SCENARIOS = sorted((Path(__file__).parent / "tool_calls").glob("*.txt"))
+EACH = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.stem)
+PROPERTIES = {
+    "node.id": "1",
+    "num.partitions": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "log.cleaner.enable": "false",
+    "broker.session.timeout.ms": "9000",
+}
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Iterator[Ours]:
+    """Barnabas with its tools."""
+    broker = BarnabasProcess(tmp_path / "ours", PROPERTIES | {"barnabas.compatible.with": "4.3"}).start()
+    try:
+        yield Ours(broker, tmp_path)
+    finally:
+        broker.stop()
+    assert not broker.complaints()
+
+
+@pytest.fixture
+def theirs(kafka_jars: Path, tmp_path: Path) -> Iterator[Theirs]:
+    """Apache Kafka with its tools."""
+    with ApacheKafka(tmp_path / "theirs", PROPERTIES) as broker:
+        tools = Tools(broker.bootstrap)
+        yield Theirs(broker, tools, tmp_path)
+        assert tools.process.stdin is not None
+        tools.process.stdin.close()
+        tools.process.wait(10)
+
+
+def compare(scenario: Path, expected: Sequence[Outcome], ours: Ours) -> None:
+    """The outcome of each call of a scenario is the expected one."""
+    differences = []
+    for call, wanted in zip(calls_of(scenario.read_text()), expected, strict=True):
+        found = ours.run(call)
+        if found != wanted:
+            differences.append(f"{' '.join(call.words)}\n  theirs: {wanted}\n  ours:   {found}")
+    assert not differences, "\n".join(differences)
+
+
+@EACH
+def test_calls_as_recorded(scenario: Path, ours: Ours) -> None:
+    """Our tools print what Apache Kafka's have printed."""
+    recorded = json.loads(scenario.with_suffix(".json").read_text())
+    compare(scenario, [Outcome(**each) for each in recorded], ours)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)  # Apache Kafka's console consumer may take as long as a session to leave its group
+@EACH
+def test_calls(scenario: Path, theirs: Theirs, ours: Ours) -> None:
+    """Both are run. With BARNABAS_RECORD set, what Apache Kafka's print is what is expected from now on."""
+    expected = [theirs.run(call) for call in calls_of(scenario.read_text())]
+    compare(scenario, expected, ours)
+    record = scenario.with_suffix(".json")
+    if os.environ.get("BARNABAS_RECORD"):
+        record.write_text(json.dumps([each._asdict() for each in expected], indent=1) + "\n")
+    assert [Outcome(**each) for each in json.loads(record.read_text())] == expected
+
+
+def test_every_tool_that_is_compared_is_one_of_ours() -> None:
+    """All tests start and stop nodes; :mod:`test_dump_beside` compares dump-log."""
+    assert set(table.MODULES) - {"server-start", "server-stop", "dump-log"} == set(CLASSES)
