@@ -1,21 +1,13 @@
-"""What the pages show, asked of any Kafka by kafka-python.
+"""Reads what the pages show from any Kafka cluster, with kafka-python.
 
 Knows nothing of HTTP and HTML. Every function blocks: the application calls them in threads.
 """
 
-import contextlib
-import json
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, Protocol
 
-POLL_MS: Final = 250
-READ_S: Final = 5
-"""How long a page waits for records that the broker does not deliver: offsets may be compacted away."""
-
-SHOWN_CHARACTERS: Final = 2_000
-"""How much of a key or value a page shows."""
+from barnabas.cluster.features import METADATA_VERSION, METADATA_VERSIONS
 
 _OF_TOPIC: Final = ("DYNAMIC_TOPIC_CONFIG", "TOPIC_CONFIG")
 
@@ -54,17 +46,10 @@ class Page(NamedTuple):
         return cls(items[(number - 1) * size : number * size], number, pages, len(items))
 
 
-class Batch(NamedTuple):
-    """Records of one partition from an offset on."""
-
-    records: list[dict[str, Any]]
-    start: int  #: the offset that was asked for, within the log
-    beginning: int
-    end: int
-
-
 def overview(client: Client) -> dict[str, Any]:
     """Returns the cluster's id, controller, brokers and number of topics."""
+    from barnabas.cli.brokers import described
+
     with client.admin() as admin:
         cluster = admin.describe_cluster()
         return {
@@ -72,7 +57,22 @@ def overview(client: Client) -> dict[str, Any]:
             "controller": cluster["controller_id"],
             "brokers": sorted(cluster["brokers"], key=lambda each: int(each.get("broker_id", each.get("node_id", 0)))),
             "topics": len(admin.list_topics()),
+            "states": {each["id"]: {**each, "releases": _releases(each["features"])} for each in described(admin)},
+            "health": _health(admin),
         }
+
+
+def _releases(features: Mapping[str, tuple[int, int]]) -> str:
+    """Returns the metadata versions that a broker supports, by the releases that brought them."""
+    if METADATA_VERSION not in features:
+        return "unknown"
+    return " to ".join(str(METADATA_VERSIONS.get(each, each)) for each in features[METADATA_VERSION])
+
+
+def _health(admin: Any) -> dict[str, int]:
+    """Returns how many partitions there are, and how many have too few replicas in sync, or no leader."""
+    found = [_summary(each) for each in admin.describe_topics()]
+    return {name: sum(each[name] for each in found) for name in ("partitions", "under_replicated", "offline")}
 
 
 def topics(client: Client, search: str, page: int, size: int) -> Page:
@@ -101,79 +101,66 @@ def topic(client: Client, name: str, page: int, size: int) -> dict[str, Any]:
     from kafka.admin import ConfigResource
 
     with client.admin() as admin:
-        if name not in admin.list_topics():
-            raise Missing(f"There is no topic {name}.")
-        described = admin.describe_topics([name])[0]
+        described = existing(admin, name)
+        sizes = _sizes(admin, name)
         configs = admin.describe_configs([ConfigResource("TOPIC", name)], config_filter="all")["topic"][name]
     partitions = sorted(described["partitions"], key=lambda each: int(each["partition_index"]))
     return {
         **_summary(described),
         "page": Page.of(partitions, page, size),
+        "sizes": sizes,
+        "size": sum(sizes.values()) if sizes else None,
         "configs": [
-            {"name": config, "value": of["value"], "is_own": of["config_source"] in _OF_TOPIC}
+            {
+                "name": config,
+                "value": of["value"],
+                "is_own": of["config_source"] in _OF_TOPIC,
+                "read_only": of.get("read_only", False),
+                "sensitive": of.get("is_sensitive", False),
+            }
             for config, of in sorted(configs.items())
         ],
     }
 
 
-def records(client: Client, name: str, partition: int, offset: int | None, limit: int) -> Batch:
-    """Returns up to ``limit`` records of a partition.
+def destroyed(client: Client, name: str) -> dict[str, Any]:
+    """Returns what goes with a topic: partitions, records, bytes, and the groups that have read it.
 
-    :param offset: where they begin; None is so that the last ones are read
-    :raises Missing: there is no such topic or partition
+    :raises Missing: there is no such topic
     """
     from kafka import TopicPartition
+    from kafka.admin import OffsetSpec
 
-    where = TopicPartition(name, partition)
-    with _consumer(client) as consumer:
-        if partition not in (consumer.partitions_for_topic(name) or ()):
-            raise Missing(f"There is no partition {partition} of a topic {name}.")
-        beginning = consumer.beginning_offsets([where])[where]
-        end = consumer.end_offsets([where])[where]
-        start = min(max(end - limit if offset is None else offset, beginning), end)
-        consumer.assign([where])
-        consumer.seek(where, start)
-        found: list[dict[str, Any]] = []
-        deadline = time.monotonic() + READ_S
-        while len(found) < limit and consumer.position(where) < end and time.monotonic() < deadline:
-            for polled in consumer.poll(timeout_ms=POLL_MS, max_records=limit - len(found)).values():
-                found.extend(_record(each) for each in polled)
-        return Batch(found, start, beginning, end)
+    with client.admin() as admin:
+        found = _summary(existing(admin, name))
+        where = [TopicPartition(name, index) for index in range(found["partitions"])]
+        ends = admin.list_partition_offsets(dict.fromkeys(where, OffsetSpec.LATEST))
+        beginnings = admin.list_partition_offsets(dict.fromkeys(where, OffsetSpec.EARLIEST))
+        sizes = _sizes(admin, name)
+    records = sum(max(0, ends[each].offset - beginnings[each].offset) for each in where)
+    return {**found, "records": records, "size": sum(sizes.values()) if sizes else None}
 
 
-@contextlib.contextmanager
-def _consumer(client: Client) -> Iterator[Any]:
-    from kafka import KafkaConsumer
+def _sizes(admin: Any, name: str) -> dict[int, int]:
+    """Returns the bytes of each partition's largest replica; empty if the broker does not tell."""
+    from kafka.errors import KafkaError
 
-    own: dict[str, Any] = {"group_id": None, "enable_auto_commit": False, "allow_auto_create_topics": False}
-    consumer = KafkaConsumer(**client.settings(KafkaConsumer.DEFAULT_CONFIG, **own))
+    sizes: dict[int, int] = {}
     try:
-        yield consumer
-    finally:
-        consumer.close()
+        for broker in admin.describe_log_dirs([name]):
+            for directory in broker.get("log_dirs", broker.get("results", ())):
+                for topic in directory["topics"]:
+                    for each in topic["partitions"]:
+                        index = each["partition_index"]
+                        sizes[index] = max(sizes.get(index, 0), each.get("partition_size", each.get("size", 0)))
+    except KafkaError:
+        return {}
+    return sizes
 
 
-def _record(record: Any) -> dict[str, Any]:
-    return {
-        "offset": record.offset,
-        "timestamp": record.timestamp,
-        "key": decoded(record.key),
-        "value": decoded(record.value),
-        "headers": [(name, decoded(value)) for name, value in record.headers],
-    }
-
-
-def decoded(data: bytes | None) -> dict[str, Any]:
-    """Returns bytes as a page shows them: JSON, text, or hex where they are no UTF-8; and whether that is all."""
-    if data is None:
-        return {"kind": "null", "text": "null", "is_cut": False}
-    kind, text = "hex", ""
-    try:
-        text = data.decode("utf-8")
-        kind = "text"
-        if text[:1] in ("{", "["):
-            text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-            kind = "json"
-    except (ValueError, RecursionError):
-        text = text or data[:SHOWN_CHARACTERS].hex(" ")
-    return {"kind": kind, "text": text[:SHOWN_CHARACTERS], "is_cut": len(text) > SHOWN_CHARACTERS}
+def existing(admin: Any, name: str) -> dict[str, Any]:
+    """Returns a topic as an admin client describes it. :raises Missing: there is none of that name"""
+    if name not in admin.list_topics():  # a request for one that is missing may create it
+        raise Missing(f"There is no topic {name}.")
+    described: dict[str, Any] = admin.describe_topics([name])[0]
+    return described

@@ -1,0 +1,54 @@
+"""How far groups were behind, over time, and its picture.
+
+Knows nothing of groups but their names. A lag is noted while somebody looks at its group: nothing is asked otherwise.
+"""
+
+from collections import OrderedDict
+from typing import Final, NamedTuple
+
+MOST_GROUPS: Final = 100
+MOST_POINTS: Final = 300
+WIDTH: Final = 600
+HEIGHT: Final = 120
+
+
+class Point(NamedTuple):
+    """A lag at a time."""
+
+    time_ms: int
+    lag: int
+
+
+class Lags:
+    """The latest lags of the groups that were looked at last."""
+
+    def __init__(self) -> None:
+        self._by_group: OrderedDict[str, list[Point]] = OrderedDict()
+
+    def note(self, group: str, time_ms: int, lag: int) -> list[Point]:
+        """Notes a lag, and returns all that are known of the group."""
+        points = [*self._by_group.pop(group, ()), Point(time_ms, lag)][-MOST_POINTS:]
+        self._by_group[group] = points
+        while len(self._by_group) > MOST_GROUPS:
+            self._by_group.popitem(last=False)
+        return points
+
+
+class Chart(NamedTuple):
+    """A line as SVG has it."""
+
+    points: str
+    most: int
+    seconds: int
+
+
+def chart(points: list[Point]) -> Chart:
+    """Returns the line through points, from the left to the right and from zero to the largest lag."""
+    first, last = points[0].time_ms, points[-1].time_ms
+    most = max(max(each.lag for each in points), 1)
+    width_ms = max(last - first, 1)
+    line = " ".join(
+        f"{(each.time_ms - first) * WIDTH / width_ms:.1f},{HEIGHT - each.lag * (HEIGHT - 4) / most - 2:.1f}"
+        for each in points
+    )
+    return Chart(line, most, (last - first) // 1000)

@@ -1,0 +1,27 @@
+"""The pages of the console: one module each for what belongs together.
+
+Knows nothing of HTTP.
+"""
+
+from typing import Final
+
+from barnabas.console.page import Routes
+from barnabas.console.pages import (
+    faults,
+    following,
+    groups,
+    logs,
+    producing,
+    records,
+    schemas,
+    security,
+    topics,
+    transactions,
+)
+
+MODULES: Final = (topics, records, following, producing, logs, groups, transactions, security, schemas, faults)
+
+
+def routes() -> Routes:
+    """Returns the addresses of all pages."""
+    return [route for module in MODULES for route in module.ROUTES]

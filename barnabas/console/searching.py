@@ -1,0 +1,145 @@
+"""Which records a search finds: by key, value, header, or a path within JSON.
+
+Knows nothing of where records come from. A search reads a batch of them, and says where it goes on.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from barnabas.console.decoding import decoded
+from barnabas.console.fetching import Found, Topic
+
+BATCH_S: Final = 0.5
+"""How long one step of a search reads, before it shows how far it is."""
+
+MOST_FOUND: Final = 500
+"""How many records a search finds, before it has to be made narrower."""
+
+WHERES: Final = {"any": "key, value or header", "key": "key", "value": "value", "header": "header", "json": "JSON path"}
+
+Matches = Callable[[Found], bool]
+
+
+class Cursor(NamedTuple):
+    """How far a search is: offsets before ``offset`` of this partition, and all partitions before it, are done."""
+
+    partition: int
+    offset: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Cursor":
+        """Returns the cursor of a text like ``3:4711``. :raises ValueError: it is none"""
+        found = re.fullmatch(r"(\d{1,10}):(\d{1,19})", text, re.ASCII)
+        if not found:
+            raise ValueError(f"The place to go on is {text!r}, but must be a partition and an offset like 3:4711.")
+        return cls(int(found[1]), int(found[2]))
+
+    def __str__(self) -> str:
+        return f"{self.partition}:{self.offset}"
+
+
+class Step(NamedTuple):
+    """What one step has found."""
+
+    found: list[Found]
+    cursor: Cursor | None  #: where the next step begins; None at the end
+    done: int
+    total: int
+
+
+def matching(where: str, text: str, registry: str | None) -> Matches:
+    """Returns what says whether a record is found.
+
+    :param where: a key of ``WHERES``
+    :raises ValueError: the text is no path with a value
+    """
+    if where == "json":
+        return _json_matching(text, registry)
+    wanted = text.lower()
+
+    def has(data: bytes | None) -> bool:
+        return data is not None and wanted in decoded(data, registry=registry, limit=1 << 20)["text"].lower()
+
+    def matches(each: Found) -> bool:
+        record = each.record
+        return (
+            (where in ("any", "key") and has(record.key))
+            or (where in ("any", "value") and has(record.value))
+            or (
+                where in ("any", "header")
+                and any(wanted in name.lower() or has(value) for name, value in record.headers)
+            )
+        )
+
+    return matches
+
+
+def _json_matching(text: str, registry: str | None) -> Matches:
+    """Returns the search for ``$.customer.name = Ada``; without a value, for records that have the path."""
+    path, equals, wanted = text.partition("=")
+    steps = re.findall(r"[^.\[\]\s$]+", path)
+    if not steps:
+        raise ValueError(f"{text!r} is no path within JSON: try $.customer.name = Ada")
+    wanted = wanted.strip().strip('"')
+
+    def matches(each: Found) -> bool:
+        shown = decoded(each.record.value, registry=registry, limit=1 << 20)
+        try:
+            values = at_path(json.loads(shown["text"]), steps)
+        except (ValueError, RecursionError):
+            return False
+        return any(not equals or _as_text(value) == wanted for value in values)
+
+    return matches
+
+
+def at_path(value: Any, steps: list[str]) -> list[Any]:
+    """Returns the values at a path; ``*`` is every field or item."""
+    if not steps:
+        return [value]
+    step, rest = steps[0], steps[1:]
+    if step == "*":
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return [found for each in inner for found in at_path(each, rest)]
+    if isinstance(value, dict) and step in value:
+        return at_path(value[step], rest)
+    if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+        return at_path(value[int(step)], rest)
+    return []
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def step(topic: Topic, bounds: Mapping[int, tuple[int, int]], cursor: Cursor, matches: Matches, room: int) -> Step:
+    """Reads records for a while.
+
+    :param bounds: first offset and end of each partition that is searched
+    :param room: how many records may be found
+    """
+    found: list[Found] = []
+    deadline = time.monotonic() + BATCH_S
+    partition, offset = cursor
+    for index in sorted(each for each in bounds if each >= cursor.partition):
+        first, end = bounds[index]
+        partition, offset = index, max(first, cursor.offset if index == cursor.partition else first)
+        for each in topic.records(index, offset, end):
+            offset = each.record.offset + 1
+            if each.control is None and matches(each):
+                found.append(each)
+            if len(found) >= room or time.monotonic() > deadline:
+                return Step(found, Cursor(partition, offset), _done(bounds, partition, offset), _total(bounds))
+    return Step(found, None, _total(bounds), _total(bounds))
+
+
+def _total(bounds: Mapping[int, tuple[int, int]]) -> int:
+    return sum(max(0, end - first) for first, end in bounds.values())
+
+
+def _done(bounds: Mapping[int, tuple[int, int]], partition: int, offset: int) -> int:
+    before = {index: each for index, each in bounds.items() if index < partition}
+    return _total(before) + max(0, offset - bounds[partition][0])

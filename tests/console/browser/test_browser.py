@@ -1,0 +1,147 @@
+"""The console in a browser: what only one can tell, scripts, keys, history and sizes."""
+
+import os
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.structs import OffsetAndMetadata
+
+pytestmark = pytest.mark.xdist_group("browser")  # one browser, which no test of another module runs beside
+
+PAGES = (
+    "/", "/topics", "/new-topic", "/topics/orders", "/topics/orders?config=retention.ms", "/topics/orders/delete",
+    "/topics/orders/records?partition=1", "/topics/orders/records/1/3", "/topics/orders/tail", "/topics/orders/produce",
+    "/topics/orders/log?partition=0&offset=0", "/topics/orders/records?partition=all&search=k1", "/groups",
+    "/transactions", "/access", "/schemas", "/faults", "/topics/nowhere",
+)  # fmt: skip
+
+
+def test_a_topic_is_made_written_searched_and_deleted_by_hand(page):
+    page.goto("/")
+    page.get_by_role("link", name="Topics", exact=True).click()
+    page.get_by_role("link", name="New topic").click()
+    page.get_by_label("Name").fill("parcels")
+    page.get_by_role("button", name="Create topic").click()
+    page.get_by_role("link", name="Produce").click()
+    page.get_by_label("Key (empty: none)").fill("p-1")
+    page.get_by_label("Value", exact=True).fill('{"weight": 3}')
+    page.get_by_role("button", name="Produce").click()
+    page.wait_for_url("**/topics/parcels/records/0/0")
+    assert "kcat -b" in page.text_content("main")
+    page.goto("/topics/parcels/records")
+    page.get_by_role("searchbox").fill("$.weight = 3")
+    page.locator("select[name=where]").select_option("json")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_selector("#found li")
+    assert "1 found" in page.wait_for_selector("text=That is all").text_content()
+    assert "search=" in page.url, "an address that can be shared"
+    page.go_back()
+    assert page.url.endswith("/topics/parcels/records")
+    page.goto("/topics/parcels/delete")
+    page.get_by_label("Type its name").fill("parcels")
+    page.get_by_role("button", name="Delete parcels").click()
+    page.wait_for_url("**/topics")
+    assert "parcels" not in page.text_content("main")
+
+
+def test_records_appear_live_until_stopped(page, broker):
+    page.goto("/topics/orders/tail")
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    producer.send("orders", b"seen live").get(timeout=60)
+    page.wait_for_selector("#found li:has-text('seen live')")
+    page.get_by_role("button", name="Stop").click()
+    page.wait_for_selector("button:has-text('Go on')")
+    producer.send("orders", b"seen later").get(timeout=60)
+    producer.close()
+    assert page.locator("#found li").count() == 1
+    page.get_by_role("button", name="Go on").click()
+    page.wait_for_selector("#found li:has-text('seen later')")
+
+
+def test_a_group_is_watched_and_reset_after_a_preview(page, broker):
+    consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id="kitchen")
+    consumer.commit({TopicPartition("orders", 1): OffsetAndMetadata(40, "", -1)})
+    consumer.close()
+    page.goto("/groups")
+    page.get_by_role("link", name="kitchen").click()
+    page.wait_for_selector("svg.chart")
+    page.get_by_role("link", name="Reset offsets").click()
+    page.get_by_role("button", name="Preview").click()
+    assert "40" in page.text_content("tr.own")
+    page.get_by_role("button", name="Reset 1 offsets of kitchen").click()
+    page.wait_for_url("**/groups/kitchen")
+    assert page.locator("td", has_text="40").count() == 0
+
+
+def test_a_config_is_altered_in_place_and_a_fault_is_set_and_lifted(page):
+    page.goto("/topics/orders")
+    page.get_by_role("link", name="Change max.message.bytes").click()
+    page.get_by_label("Value of max.message.bytes").fill("2000000")
+    page.get_by_role("button", name="Set").click()
+    page.wait_for_selector("tr.own:has-text('2000000')")
+    page.goto("/faults")
+    page.get_by_label("A script of rules").fill("Produce nth=9 error=NOT_LEADER_OR_FOLLOWER topic=none")
+    page.get_by_role("button", name="Set rules").click()
+    page.get_by_role("button", name="Lift rule").click()
+    page.wait_for_selector("text=No faults are set")
+
+
+def test_html_in_records_stays_text(page):
+    page.goto("/topics/orders/records?partition=0&offset=60")
+    assert page.locator("main img").count() == 0 and page.locator("main script").count() == 0
+    assert "<img src=x" in page.text_content("main")
+    page.goto("/topics/orders/records?partition=0&search=<img")
+    page.wait_for_selector("#found li")
+    assert page.locator("main img").count() == 0 and "broken in" not in page.title()
+
+
+def test_keys_and_dark_or_light(page):
+    page.goto("/topics")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.name") == "search"
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("g")
+    page.wait_for_url("**/groups")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_role("button", name="Dark or light").click()
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.reload()
+    assert light != dark == page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+@pytest.mark.parametrize("width", [400, pytest.param(3840, marks=pytest.mark.long)])
+def test_no_page_is_wider_than_the_window(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    for path in PAGES[:8]:
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_accessible(page, axe, scheme):
+    page.emulate_media(color_scheme=scheme)
+    found = {}
+    for path in PAGES:
+        page.goto(path)
+        page.evaluate(axe)
+        rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+        wrong = page.evaluate("rules => axe.run(document, rules)", rules)["violations"]
+        if wrong:
+            found[path] = [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in wrong]
+    assert found == {}
+
+
+@pytest.mark.long
+@pytest.mark.skipif("BARNABAS_SCREENSHOTS" not in os.environ, reason="BARNABAS_SCREENSHOTS names no directory")
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1280, "light"), (1280, "dark"), (3840, "dark")])
+def test_screenshots(page, width, scheme):
+    """Not a check: pictures to look at."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    for number, path in enumerate(PAGES):
+        page.goto(path)
+        page.wait_for_timeout(300)
+        page.screenshot(path=Path(os.environ["BARNABAS_SCREENSHOTS"]) / f"{number:02}-{width}-{scheme}.png")
