@@ -1,0 +1,284 @@
+"""Which metrics clients push, and when: their subscriptions, and the instances of clients that have asked (KIP-714).
+
+Knows nothing of what the metrics say: whoever receives them is passed in. Imported only if somebody does. Corresponds
+to Apache Kafka's ``ClientMetricsManager``.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.config.definitions import of_client_metrics
+from barnabas.config.dynamic import CLIENT_METRICS_RESOURCE
+from barnabas.deadlines import Deadline, Deadlines
+from barnabas.errors import (
+    CorruptMessage,
+    InvalidRecord,
+    InvalidRegularExpression,
+    InvalidRequest,
+    KafkaError,
+    MessageTooLarge,
+    TelemetryTooLarge,
+    ThrottlingQuotaExceeded,
+    UnknownSubscriptionId,
+    UnsupportedCompressionType,
+)
+from barnabas.patterns import matcher
+from barnabas.records.batch import Compression
+from barnabas.records.checksum import crc32c
+from barnabas.records.compression import decompress
+from barnabas.uuids import random_uuid, uuid_text
+
+if TYPE_CHECKING:
+    from barnabas.cluster.image.image import Configs
+
+ALL: Final = "*"
+NO_ID: Final = bytes(16)
+RESERVED: Final = frozenset({NO_ID, bytes(15) + b"\x01"})
+"""Ids that no client has (``Uuid.RESERVED``)."""
+
+ACCEPTED: Final = (Compression.ZSTD, Compression.LZ4, Compression.GZIP, Compression.SNAPPY)
+"""The codecs that clients are told, the preferred first."""
+
+CODECS: Final = frozenset(Compression)
+
+MOST_INSTANCES: Final = 16384
+"""Of more instances than these, those that have been silent longest are forgotten."""
+
+LEAST_EXPIRY_MS: Final = 60_000
+"""An instance is forgotten after three of its intervals without a request, and not before this."""
+
+FORGIVEN: Final = (UnknownSubscriptionId.code, UnsupportedCompressionType.code)
+"""After these errors a client may ask for its subscription at once."""
+
+Attributes = Mapping[str, str | None]
+"""What subscriptions match: client_id, client_software_name, and so on."""
+
+
+class Subscription(NamedTuple):
+    """A resource of the type CLIENT_METRICS, parsed."""
+
+    metrics: frozenset[str]
+    interval_ms: int
+    patterns: Mapping[str, Callable[[str], bool]]
+
+    def matches(self, attributes: Attributes) -> bool:
+        """Returns whether each pattern matches; without patterns, all clients match."""
+        return all((value := attributes.get(name)) is not None and fits(value) for name, fits in self.patterns.items())
+
+
+def subscription_of(configs: "Configs") -> Subscription:
+    """Returns the subscription that sets these configs, which the controller has checked."""
+    values = {
+        name: definition.parse_set(configs[name]) if name in configs else definition.default
+        for name, definition in of_client_metrics().items()
+    }
+    parts = [each.partition("=") for each in values["match"]]
+    patterns = {name.strip(): _matcher(pattern.strip()) for name, _, pattern in parts}
+    return Subscription(frozenset(values["metrics"]), values["interval.ms"], patterns)
+
+
+def _matcher(pattern: str) -> Callable[[str], bool]:
+    """Returns the function that tells whether a text matches. As Apache Kafka, it takes what RE2 refuses as well."""
+    try:
+        return matcher(pattern)
+    except InvalidRegularExpression:
+        compiled = re.compile(pattern)
+        return lambda text: compiled.fullmatch(text) is not None
+
+
+class Instance:
+    """One run of a client, and what it has to push."""
+
+    __slots__ = (
+        "asked_ms", "attributes", "expiry", "instance_id", "interval_ms", "is_terminating", "last_error", "metrics",
+        "pushed_ms", "subscription_id", "version",
+    )  # fmt: skip
+
+    def __init__(
+        self, instance_id: bytes, attributes: Attributes, metrics: tuple[str, ...], interval_ms: int, version: int
+    ) -> None:
+        self.instance_id = instance_id
+        self.attributes = attributes
+        self.metrics = metrics
+        self.interval_ms = interval_ms
+        self.version = version  #: of the subscriptions that these are from
+        self.subscription_id = subscription_id(instance_id, metrics, interval_ms)
+        self.asked_ms = self.pushed_ms = 0
+        self.is_terminating = False
+        self.last_error = 0
+        self.expiry: Deadline
+
+    def may_ask(self, now_ms: int) -> bool:
+        """Returns whether it is time to ask for the subscription, and keeps when that was."""
+        if now_ms - max(self.asked_ms, self.pushed_ms) < self.interval_ms:
+            return False
+        self.asked_ms = now_ms
+        return True
+
+    def may_push(self, now_ms: int) -> bool:
+        """Returns whether the client may push now, as it may after each request for subscriptions; keeps the time."""
+        if self.asked_ms <= self.pushed_ms and now_ms - self.pushed_ms < self.interval_ms:
+            return False
+        self.pushed_ms = now_ms
+        return True
+
+
+def subscription_id(instance_id: bytes, metrics: tuple[str, ...], interval_ms: int) -> int:
+    """Returns the number of what an instance has to push: another one after each change that concerns it."""
+    checksum = crc32c(f"[{', '.join(metrics)}]{interval_ms}".encode())
+    words = [int.from_bytes(instance_id[at : at + 4]) for at in range(0, 16, 4)]
+    number = checksum ^ words[0] ^ words[1] ^ words[2] ^ words[3]  # the hash code of java.util.UUID
+    return number - (1 << 32) if number >> 31 else number
+
+
+class Pushed(NamedTuple):
+    """Metrics that an instance has pushed."""
+
+    instance: Instance
+    data: bytes  #: MetricsData of OpenTelemetry
+
+
+class Telemetry:
+    """The instances of a broker.
+
+    :param configs: returns the configs of all resources, those of the image
+    :param max_bytes: the longest push, compressed or not
+    :param receive: takes what is pushed. It raises ValueError if that cannot be read
+    """
+
+    def __init__(
+        self,
+        configs: Callable[[], Mapping[tuple[int, str], "Configs"]],
+        max_bytes: int,
+        deadlines: Deadlines,
+        random_bytes: Callable[[int], bytes],
+        receive: Callable[[Pushed], object],
+    ) -> None:
+        self.max_bytes = max_bytes
+        self.instances: OrderedDict[bytes, Instance] = OrderedDict()  #: by id, the longest silent first
+        self.throttled = self.unknown_subscriptions = self.received = self.unreadable = 0
+        self._configs = configs
+        self._deadlines = deadlines
+        self._random_bytes = random_bytes
+        self._receive = receive
+        self._by_connection: dict[int, bytes] = {}
+        self._seen: object = None  # the mapping of configs that the subscriptions are from
+        self._sources: dict[str, Configs] = {}
+        self._subscriptions: list[Subscription] = []
+        self._version = 0
+
+    def ask(self, instance_id: bytes, attributes: Attributes, connection: int, now_ms: int) -> Instance:
+        """Returns the instance with that id, or a new one.
+
+        :raises ThrottlingQuotaExceeded: its interval is not over yet
+        """
+        if instance_id == NO_ID:
+            instance_id = random_uuid(self._random_bytes)
+        instance = self._instance(instance_id, attributes, connection)
+        if not instance.may_ask(now_ms) and instance.last_error not in FORGIVEN:
+            self.throttled += 1
+            raise ThrottlingQuotaExceeded("The client has asked before its push interval was over")
+        instance.last_error = 0
+        return instance
+
+    def push(
+        self, instance_id: bytes, attributes: Attributes, connection: int, now_ms: int,
+        *, subscription: int, terminating: bool, codec: int, metrics: bytes,
+    ) -> None:  # fmt: skip
+        """Takes what an instance pushes. :raises KafkaError: it is not taken"""
+        if instance_id in RESERVED:
+            raise InvalidRequest("No client instance has that id")
+        instance = self._instance(instance_id, attributes, connection)
+        instance.last_error = 0
+        try:
+            self._check(instance, now_ms, subscription, terminating, codec, metrics)
+            if metrics:
+                self._take(instance, Compression(codec), metrics)
+        except KafkaError as error:
+            instance.last_error = error.code
+            raise
+        finally:
+            instance.is_terminating = terminating
+
+    def _check(
+        self, instance: Instance, now_ms: int, subscription: int, terminating: bool, codec: int, metrics: bytes
+    ) -> None:
+        if instance.is_terminating:
+            raise InvalidRequest("The client has pushed for the last time already")
+        if not instance.may_push(now_ms) and not terminating:
+            self.throttled += 1
+            raise ThrottlingQuotaExceeded("The client has pushed before its push interval was over")
+        if subscription != instance.subscription_id:
+            self.unknown_subscriptions += 1
+            raise UnknownSubscriptionId("The client does not push what it is subscribed to")
+        if codec not in CODECS:
+            raise UnsupportedCompressionType(f"No codec has the number {codec}")
+        if len(metrics) > self.max_bytes:
+            raise TelemetryTooLarge(f"{len(metrics)} bytes are more than telemetry.max.bytes ({self.max_bytes})")
+
+    def _take(self, instance: Instance, codec: Compression, metrics: bytes) -> None:
+        try:
+            self._receive(Pushed(instance, decompress(codec, metrics, self.max_bytes)))
+        except MessageTooLarge as error:
+            self.unreadable += 1
+            raise TelemetryTooLarge(f"Unpacked it is longer than telemetry.max.bytes ({self.max_bytes})") from error
+        except (CorruptMessage, ValueError) as error:
+            self.unreadable += 1
+            raise InvalidRecord(f"The metrics cannot be read: {error}") from error
+        self.received += 1
+
+    # ------------------------------------------------------------ instances
+
+    def _instance(self, instance_id: bytes, attributes: Attributes, connection: int) -> Instance:
+        """Returns the instance, with the subscriptions of now. It is known by the attributes that it came with."""
+        self._deadlines.run_due()
+        self._follow()
+        instance = self.instances.get(instance_id)
+        if instance is None or instance.version < self._version:
+            if instance is not None:
+                instance.expiry.cancel()
+                attributes = instance.attributes
+            instance = self._new_instance(instance_id, attributes)
+            instance.expiry = Deadline(self._forget, instance_id, connection)
+            self.instances[instance_id] = instance
+            self._by_connection[connection] = instance_id
+            if len(self.instances) > MOST_INSTANCES:
+                _, oldest = self.instances.popitem(last=False)
+                oldest.expiry.cancel()
+        self.instances.move_to_end(instance_id)
+        self._deadlines.set(instance.expiry, max(LEAST_EXPIRY_MS, 3 * instance.interval_ms) / 1000)
+        return instance
+
+    def _new_instance(self, instance_id: bytes, attributes: Attributes) -> Instance:
+        attributes = {**attributes, "client_instance_id": uuid_text(instance_id)}
+        mine = [each for each in self._subscriptions if each.matches(attributes)]
+        metrics = frozenset[str]().union(*(each.metrics for each in mine))
+        names = (ALL,) if ALL in metrics else tuple(sorted(metrics))
+        default: int = of_client_metrics()["interval.ms"].default
+        interval_ms = min((each.interval_ms for each in mine), default=default)
+        return Instance(instance_id, attributes, names, min(interval_ms, default), self._version)
+
+    def _follow(self) -> None:
+        """Reads the subscriptions, if any has changed."""
+        configs = self._configs()
+        if configs is self._seen:
+            return
+        self._seen = configs
+        sources = {name: each for (kind, name), each in configs.items() if kind == CLIENT_METRICS_RESOURCE}
+        if sources != self._sources:
+            self._sources = sources
+            self._subscriptions = [subscription_of(each) for each in sources.values()]
+            self._version += 1
+
+    def disconnected(self, connection: int) -> None:
+        """Forgets the instance that came by a connection, which has ended."""
+        instance_id = self._by_connection.pop(connection, None)
+        instance = None if instance_id is None else self.instances.pop(instance_id, None)
+        if instance is not None:
+            instance.expiry.cancel()
+
+    def _forget(self, instance_id: bytes, connection: int) -> None:
+        self.instances.pop(instance_id, None)
+        self._by_connection.pop(connection, None)

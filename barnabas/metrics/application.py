@@ -1,0 +1,37 @@
+"""The metrics as an ASGI application: /metrics for Prometheus, /health/live and /health/ready for whoever starts nodes.
+
+Knows nothing of what is measured.
+"""
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from barnabas.server.http import Application
+
+
+def new_application(registry: CollectorRegistry, unready: Callable[[], str | None]) -> Application:
+    """Returns the application of one node.
+
+    :param unready: returns why clients cannot be served; None if they can
+    """
+
+    async def metrics(request: Request) -> Response:
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(registry), headers={"content-type": content_type})
+
+    async def live(request: Request) -> Response:
+        return JSONResponse({"status": "live"})
+
+    async def ready(request: Request) -> Response:
+        why = unready()
+        if why is None:
+            return JSONResponse({"status": "ready"})
+        return JSONResponse({"status": "not ready", "why": why}, 503)
+
+    return Starlette(routes=[Route("/metrics", metrics), Route("/health/live", live), Route("/health/ready", ready)])

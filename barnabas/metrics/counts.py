@@ -1,0 +1,100 @@
+"""What is counted of an API, a topic and a client.
+
+Knows nothing of requests, nor of who reads the counts.
+"""
+
+from collections import defaultdict
+from itertools import accumulate
+from typing import Final
+
+BUCKETS: Final = 22
+FIRST_BUCKET_S: Final = 0.0001
+"""Times up to 0.1 ms are in the first bucket, those up to twice as much in the next one, the longest in the last."""
+
+OTHERS: Final = "(others)"
+"""The name under which what is beyond a limit is summed."""
+
+
+class Times:
+    """How long something takes: number, sum and buckets."""
+
+    __slots__ = ("buckets", "total_s")
+
+    def __init__(self) -> None:
+        self.buckets = [0] * BUCKETS
+        self.total_s = 0.0
+
+    @property
+    def count(self) -> int:
+        return sum(self.buckets)
+
+    def add(self, took_s: float, weight: int = 1) -> None:
+        """Adds one time, which stands for ``weight`` of them."""
+        self.total_s += took_s * weight
+        bucket = int(took_s / FIRST_BUCKET_S).bit_length()
+        self.buckets[bucket if bucket < BUCKETS else BUCKETS - 1] += weight
+
+    def quantile(self, part: float) -> float:
+        """Returns the seconds that so many of the times do not exceed: the end of a bucket."""
+        wanted = part * self.count
+        bucket = next(index for index, seen in enumerate(accumulate(self.buckets)) if seen >= wanted)
+        return float(FIRST_BUCKET_S * 2**bucket)
+
+
+class ApiCounts:
+    """The requests of one API.
+
+    Every ``stride``-th request is timed, and stands for ``weight`` requests.
+    """
+
+    __slots__ = (
+        "closed", "errors", "failed", "left", "local", "queue", "remote", "seen_before", "send", "stride", "total",
+        "versions", "weight",
+    )  # fmt: skip
+
+    def __init__(self, last_version: int) -> None:
+        self.versions = [0] * (last_version + 1)  #: requests that were answered, by version
+        self.errors: dict[int, int] = defaultdict(int)  #: error codes in responses, without that of no error
+        self.failed = 0  #: requests whose response has an error
+        self.closed = 0  #: requests without a response, whose connection was closed
+        self.stride = self.weight = 1
+        self.left = 1  #: requests until the next that is timed
+        self.seen_before = 0  #: requests until the stride was last set
+        self.queue = Times()  #: from the last received byte to the handler
+        self.local = Times()  #: in the handler
+        self.remote = Times()  #: from the handler's return to a later response
+        self.send = Times()  #: from the response to the next turn of the loop, which has it written
+        self.total = Times()  #: from the handler to the response
+
+    def set_stride(self, timed: int) -> None:
+        """Has about so many requests timed in a period as long as that since the last call, all if they are fewer."""
+        seen = self.answered
+        self.stride = max((seen - self.seen_before) // timed, 1)
+        self.seen_before = seen
+        if self.left > self.stride:
+            self.weight -= self.left - self.stride
+            self.left = self.stride
+
+    @property
+    def answered(self) -> int:
+        return sum(self.versions)
+
+
+class TopicCounts:
+    """What producers and consumers did with one topic."""
+
+    __slots__ = ("batches", "bytes_in", "bytes_out", "failed_batches", "failed_fetches", "messages_in")
+
+    def __init__(self) -> None:
+        self.messages_in = self.bytes_in = self.bytes_out = 0
+        self.batches = self.failed_batches = self.failed_fetches = 0
+
+
+class ClientCounts:
+    """What one client id did, estimated from the requests that are timed."""
+
+    __slots__ = ("bytes_in", "bytes_out", "requests", "seconds")
+
+    def __init__(self) -> None:
+        self.requests = self.bytes_in = self.bytes_out = 0
+        self.seconds = 0.0

@@ -1,0 +1,144 @@
+"""Counts and state in the text of Prometheus, by ``prometheus_client``.
+
+Knows nothing of HTTP.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+from prometheus_client.core import Metric
+
+from barnabas.errors import KafkaError
+from barnabas.faults.naming import api_name
+from barnabas.faults.naming import error_name as name_of
+from barnabas.metrics.counting import Counting
+from barnabas.metrics.counts import BUCKETS, FIRST_BUCKET_S, ApiCounts, Times
+from barnabas.metrics.declared import COUNTER, HISTOGRAM, METRICS
+from barnabas.metrics.samples import Sample
+
+QUANTILES = (0.5, 0.75, 0.95, 0.99, 0.999)
+BOUNDS = [f"{FIRST_BUCKET_S * 2**index:.10g}" for index in range(BUCKETS - 1)] + ["+Inf"]
+
+_REQUEST, _TOPIC = "kafka_network_requestmetrics_", "kafka_server_brokertopicmetrics_"
+
+TOPIC_COUNTS = {
+    "messagesin": "messages_in",
+    "bytesin": "bytes_in",
+    "bytesout": "bytes_out",
+    "totalproducerequests": "batches",
+    "failedproducerequests": "failed_batches",
+    "failedfetchrequests": "failed_fetches",
+}
+"""By metric, the attribute of :class:`barnabas.metrics.counts.TopicCounts`."""
+
+REQUEST_TIMES = {
+    "totaltimems": "total",
+    "requestqueuetimems": "queue",
+    "localtimems": "local",
+    "remotetimems": "remote",
+    "responsesendtimems": "send",
+}
+"""By metric, the attribute of :class:`barnabas.metrics.counts.ApiCounts`."""
+
+CLIENT_COUNTS = {"requests": "requests", "seconds": "seconds", "bytesin": "bytes_in", "bytesout": "bytes_out"}
+"""By metric, the attribute of :class:`barnabas.metrics.counts.ClientCounts`."""
+
+ACKNOWLEDGED = {0: "Gap", 1: "Accept", 2: "Release", 3: "Reject", 4: "Renew"}
+
+
+class Collector:
+    """What a scrape reads: all metrics of one node.
+
+    :param samples: yields the samples that are not counted
+    """
+
+    def __init__(self, counting: Counting, samples: Callable[[], Iterable[Sample]]) -> None:
+        self._counting = counting
+        self._samples = samples
+
+    def collect(self) -> Iterator[Metric]:
+        """Yields each declared metric that has samples."""
+        by_name: dict[str, list[Sample]] = defaultdict(list)
+        for samples in (self._counted(), self._samples()):
+            for sample in samples:
+                by_name[sample.name].append(sample)
+        for declared in METRICS:
+            if declared.kind == HISTOGRAM:
+                yield self._times(Metric(declared.name, declared.help, declared.kind))
+            elif declared.name in by_name:
+                metric = Metric(declared.name, declared.help, declared.kind)
+                for sample in by_name[declared.name]:
+                    labels = dict(zip(declared.labels, sample.labels, strict=False))
+                    if sample.quantile:
+                        labels["quantile"] = sample.quantile
+                    suffix = "_total" if declared.kind == COUNTER else sample.suffix
+                    metric.add_sample(declared.name + suffix, labels, sample.value)
+                yield metric
+
+    def _counted(self) -> Iterator[Sample]:
+        for name, counts in self._apis():
+            for version, count in enumerate(counts.versions):
+                if count:
+                    yield Sample(_REQUEST + "requests", count, (name, str(version)))
+            yield Sample(_REQUEST + "errors", counts.answered - counts.failed, (name, error_name(0)))
+            for code, count in counts.errors.items():
+                yield Sample(_REQUEST + "errors", count, (name, error_name(code)))
+            yield Sample(_REQUEST + "failed", counts.failed, (name,))
+            yield Sample(_REQUEST + "closed", counts.closed, (name,))
+            for metric, attribute in REQUEST_TIMES.items():
+                yield from summary(_REQUEST + metric, getattr(counts, attribute), (name,))
+        for client_id, client in self._counting.clients.items():
+            for metric, attribute in CLIENT_COUNTS.items():
+                yield Sample("barnabas_client_" + metric, getattr(client, attribute), (client_id,))
+        for kind, count in self._counting.acknowledged.items():
+            name = ACKNOWLEDGED.get(kind, str(kind))
+            yield Sample("kafka_server_sharegroupmetrics_recordacknowledgements", count, (name,))
+        topics = self._counting.topics
+        for metric, attribute in TOPIC_COUNTS.items():
+            values = {name: getattr(counts, attribute) for name, counts in topics.items()}
+            yield Sample(_TOPIC + metric, sum(values.values()))
+            for name, value in values.items():
+                yield Sample(_TOPIC + metric, value, (name,))
+        yield Sample(_TOPIC + "replicationbytesout", self._counting.replication_bytes_out)
+
+    def _apis(self) -> Iterator[tuple[str, ApiCounts]]:
+        for request, counts in self._counting.apis.items():
+            yield api_name(request.api_key), counts
+
+    def _times(self, metric: Metric) -> Metric:
+        for name, counts in self._apis():
+            seen = 0
+            for bound, count in zip(BOUNDS, counts.total.buckets, strict=True):
+                seen += count
+                metric.add_sample(metric.name + "_bucket", {"request": name, "le": bound}, seen)
+            metric.add_sample(metric.name + "_count", {"request": name}, seen)
+            metric.add_sample(metric.name + "_sum", {"request": name}, counts.total.total_s)
+        return metric
+
+
+def summary(name: str, times: Times, labels: tuple[str, ...]) -> Iterator[Sample]:
+    """Yields what is known of times, in milliseconds. Quantiles are since the start, as ends of buckets."""
+    count = times.count
+    if count:
+        for quantile in QUANTILES:
+            yield Sample(name, times.quantile(quantile) * 1000, labels, quantile=str(quantile))
+    yield Sample(name, count, labels, suffix="_count")
+    yield Sample(name, times.total_s * 1000, labels, suffix="_sum")
+
+
+def error_name(code: int) -> str:
+    """Returns Kafka's name of an error code: NONE, NOT_LEADER_OR_FOLLOWER."""
+    kind = KafkaError.by_code.get(code)
+    return "NONE" if code == 0 else str(code) if kind is None else name_of(kind)
+
+
+def new_registry(*collectors: Any) -> CollectorRegistry:
+    """Returns what is exposed: what the collectors have, and the metrics of the process and of Python."""
+    registry = CollectorRegistry(auto_describe=False)
+    for each in collectors:
+        registry.register(each)
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    return registry

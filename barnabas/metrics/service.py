@@ -1,0 +1,198 @@
+"""The metrics as a service of a server: ``barnabas.metrics.listener``.
+
+Knows nothing of what is exposed, which is imported when somebody connects. Requests are counted from the start.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.session import Session
+from barnabas.broker import Broker
+from barnabas.broker.telemetry import Pushed, Telemetry
+from barnabas.clock import Timer
+from barnabas.deadlines import Deadlines
+from barnabas.metrics.changes import Changes
+from barnabas.metrics.counting import Counting
+from barnabas.metrics.samples import Sample
+from barnabas.server.connection import Connection
+from barnabas.server.http import Address, Application, HttpService, require
+from barnabas.server.listener import Listener
+from barnabas.server.server import Server
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+    from barnabas.metrics.pushed import PushedMetrics
+
+LISTENER: Final = "barnabas.metrics.listener"
+TLS: Final = "SSL"
+"""The mechanism under which TLS handshakes are counted."""
+
+LOOKS_EACH_S: Final = 1.0
+"""How often it is measured how late the event loop is."""
+
+
+class MetricsService(HttpService):
+    """The service. It counts the requests of all listeners that the server has."""
+
+    def __init__(self, address: Address, server: Server) -> None:
+        super().__init__("metrics", address, self._application)
+        self._owner = server
+        self._counting = Counting(time.monotonic, self._soon, self._arrived)
+        # By number of their session, with what their clock is ahead of ours: those that were timed.
+        self._connections: dict[int, tuple[Connection, float]] = {}
+        self._changes: Changes | None = None
+        self._lag_s = 0.0
+        self._deadlines: Deadlines | None = None
+        self._pushed: PushedMetrics | None = None
+        self._timer: Timer | None = None
+        for listener in (*server.listeners, *server.controller_listeners):
+            listener.handle = self._counting.handle
+        if isinstance(server.node, Broker):
+            server.node.telemetry = self._new_telemetry(server.node)
+
+    async def start(self) -> None:
+        await super().start()
+        node = self._owner.node
+        self._changes = Changes(node.node_id, node.image, lambda: node.quorum.is_leader)
+        node.metadata.loader.publishers.append(self._changes.follow)
+        self._look()
+
+    def _new_telemetry(self, broker: Broker) -> Telemetry:
+        """Returns what takes the metrics of the broker's clients. They are decoded by what the first push imports."""
+        self._deadlines = Deadlines(broker.clock, broker.scheduler)
+
+        def receive(pushed: Pushed) -> None:
+            if self._pushed is None:
+                from barnabas.metrics.pushed import PushedMetrics
+
+                self._pushed = PushedMetrics(broker.clock.monotonic)
+            self._pushed.receive(pushed)
+
+        max_bytes = broker.config["telemetry.max.bytes"]
+        return Telemetry(lambda: broker.image.configs, max_bytes, self._deadlines, broker.random.randbytes, receive)
+
+    def _soon(self, call: Callable[[], object]) -> None:
+        asyncio.get_running_loop().call_soon(call)
+
+    def _arrived(self, context: Context) -> float | None:
+        """Returns when the last bytes of the request's connection came."""
+        session = context.session
+        known = self._connections.get(session.number)
+        if known is not None:
+            connection, ahead = known
+            return connection.last_active - ahead
+        found = self._find(session)
+        if found is not None:  # otherwise it is a request in an envelope
+            # The loop's own time may be that of its turn, and that in whole milliseconds.
+            ahead = asyncio.get_running_loop().time() - time.monotonic()
+            found.clock = lambda: time.monotonic() + ahead
+            self._connections[session.number] = found, ahead
+            session.on_close(self._forget)
+        return None
+
+    def _find(self, session: Session) -> Connection | None:
+        """Returns the connection of a session: one of the newest, as it has not been timed yet."""
+        for listener in (*self._owner.listeners, *self._owner.controller_listeners):
+            if listener.endpoint.name == session.listener:
+                for each in reversed(listener.connections):
+                    if isinstance(each, Connection) and each.session is session:
+                        return each
+        return None
+
+    def _forget(self, number: int) -> None:
+        self._connections.pop(number, None)
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + LOOKS_EACH_S
+
+        def measure() -> None:
+            self._lag_s = max(self._lag_s, loop.time() - due)
+            self._counting.set_strides()
+            self._look()
+
+        self._timer = loop.call_at(due, measure)
+
+    async def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._deadlines is not None:
+            self._deadlines.close()
+        await super().stop()
+
+    def _application(self) -> Application:
+        from barnabas.metrics.application import new_application
+        from barnabas.metrics.exposition import Collector, new_registry
+
+        return new_application(new_registry(Collector(self._counting, self._samples), self), self._unready)
+
+    def collect(self) -> "Iterator[Metric]":
+        """Yields what clients have pushed: a collector of prometheus_client."""
+        return iter(()) if self._pushed is None else self._pushed.collect()
+
+    def _samples(self) -> Iterator[Sample]:
+        from barnabas.metrics.state import samples_of
+
+        lag_s, self._lag_s = self._lag_s, 0.0
+        yield Sample("barnabas_loop_lag_seconds", lag_s)
+        for listener in (*self._owner.listeners, *self._owner.controller_listeners):
+            yield Sample(
+                "kafka_server_socketservermetrics_connection_count",
+                len(listener.connections),
+                (listener.endpoint.name,),
+            )
+            yield from authentications(listener)
+        if self._changes is not None:
+            yield from self._changes.samples()
+        yield from samples_of(self._owner.node)
+        yield from self._telemetry()
+
+    def _telemetry(self) -> Iterator[Sample]:
+        """Yields Apache Kafka's metrics of client metrics (``ClientMetricsStats``), and which clients push."""
+        node = self._owner.node
+        telemetry = node.telemetry if isinstance(node, Broker) else None
+        if telemetry is not None:
+            name = "kafka_server_client_metrics_"
+            yield Sample(name + "instance_count", len(telemetry.instances))
+            yield Sample(name + "throttle", telemetry.throttled)
+            yield Sample(name + "unknown_subscription_request", telemetry.unknown_subscriptions)
+            yield Sample(name + "plugin_export", telemetry.received)
+            yield Sample(name + "plugin_error", telemetry.unreadable)
+        if self._pushed is not None:
+            yield from self._pushed.samples()
+
+    def _unready(self) -> str | None:
+        node = self._owner.node
+        if not isinstance(node, Broker):
+            return None
+        broker = node.image.brokers.get(node.node_id)
+        if broker is None:
+            return "the broker is not registered"
+        return "the controller has fenced the broker" if broker.fenced else None
+
+
+def authentications(listener: Listener) -> Iterator[Sample]:
+    """Yields how many clients have authenticated on a listener, and how many have not.
+
+    As in Apache Kafka's ``Selector``, a TLS handshake that fails is a failed authentication, also before SASL.
+    """
+    name, of_sasl, of_tls = listener.endpoint.name, listener.gates, listener.handshakes
+    successful, failed = ({}, {}) if of_sasl is None else (dict(of_sasl.authenticated), dict(of_sasl.refused))
+    if of_tls is not None:
+        failed[TLS] = of_tls.failed
+        if of_sasl is None:
+            successful[TLS] = of_tls.finished
+    for outcome, counts in (("successful", successful), ("failed", failed)):
+        for mechanism, count in counts.items():
+            yield Sample(f"kafka_server_socketservermetrics_{outcome}_authentication", count, (name, mechanism))
+
+
+def new_service(server: Server) -> MetricsService:
+    """Returns the service of a server. :raises ConfigError: a package is missing, or the text is no address"""
+    text = server.config[LISTENER]
+    require(LISTENER, text, "metrics", "prometheus_client", "opentelemetry")
+    return MetricsService(Address.parse(LISTENER, text), server)
