@@ -1,4 +1,4 @@
-"""A proxy in front of a Kafka cluster: all brokers are seen through it, and so is what they are asked.
+"""A proxy in front of a Kafka cluster: clients reach all brokers through it, and it shows their requests.
 
 Knows nothing of any broker's inside: it speaks to both sides by the protocol.
 """

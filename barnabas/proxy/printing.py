@@ -41,8 +41,8 @@ class Printer:
 
     def answered(self, exchange: Exchange) -> None:
         node = self._nodes.get(exchange.connection)
-        told = told_exchange(exchange, str(node))
-        self._write(json.dumps(told, ensure_ascii=False) if self._as_json else text_of(told, self._subjects(exchange)))
+        row = told_exchange(exchange, str(node))
+        self._write(json.dumps(row, ensure_ascii=False) if self._as_json else text_of(row, self._subjects(exchange)))
 
     def _subjects(self, exchange: Exchange) -> str:
         try:
@@ -53,7 +53,7 @@ class Printer:
 
 def told_exchange(exchange: Exchange, node: str) -> dict[str, Any]:
     """Returns a request and its answer as plain values."""
-    told: dict[str, Any] = {
+    row: dict[str, Any] = {
         "time_ms": exchange.time_ms,
         "connection": exchange.connection,
         "node": node,
@@ -67,26 +67,26 @@ def told_exchange(exchange: Exchange, node: str) -> dict[str, Any]:
     }
     try:
         request = exchange.request()
-        told["request"] = plain(request.request, request.version, is_secret)
+        row["request"] = plain(request.request, request.version, is_secret)
         if exchange.answer:
             answer = exchange.response()
             code = first_error(answer.response)
-            told["error"] = error_name(KafkaError.by_code[code]) if code in KafkaError.by_code else code or None
-            told["answer"] = plain(answer.response, answer.version, is_secret)
+            row["error"] = error_name(KafkaError.by_code[code]) if code in KafkaError.by_code else code or None
+            row["answer"] = plain(answer.response, answer.version, is_secret)
     except MalformedMessage as error:
-        told["undecoded"] = str(error)
-    return told
+        row["undecoded"] = str(error)
+    return row
 
 
-def text_of(told: dict[str, Any], subjects: str) -> str:
+def text_of(row: dict[str, Any], subjects: str) -> str:
     """Returns a line of text for a request and its answer."""
-    at = datetime.fromtimestamp(told["time_ms"] / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
-    answer = f"{told['answer_size']} B in {told['took_ms']:.1f} ms" if told["answer_size"] else "no answer"
+    at = datetime.fromtimestamp(row["time_ms"] / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
+    answer = f"{row['answer_size']} B in {row['took_ms']:.1f} ms" if row["answer_size"] else "no answer"
     words = [
-        f"{at} #{told['connection']} {told['client_id'] or '-'} to {told['node']}: {told['api']} {told['version']}",
+        f"{at} #{row['connection']} {row['client_id'] or '-'} to {row['node']}: {row['api']} {row['version']}",
         subjects,
-        f"{told['size']} B, {answer}",
-        told["error"] or "",
+        f"{row['size']} B, {answer}",
+        row["error"] or "",
     ]
     return " ".join(filter(None, map(str, words)))
 

@@ -1,4 +1,4 @@
-"""A recording: what has passed, an event in each line, to be sent again (:mod:`barnabas.proxy.replaying`).
+"""A recording: what has passed, an event in each line, whole enough to be sent again.
 
 Knows nothing of files: lines are written by a function that is passed in.
 
@@ -89,8 +89,8 @@ class Recorder:
         return b"".join(found.response.encode_frame(found.correlation_id, found.version))[4:]
 
     def _write(self, event: str, connection: int, at: float, **more: Any) -> None:
-        told = {"event": event, "connection": connection, "at": round(at - self._began, 6), **more}
-        self._write_line(json.dumps(told))
+        fields = {"event": event, "connection": connection, "at": round(at - self._began, 6), **more}
+        self._write_line(json.dumps(fields))
 
 
 def _text(frame: bytes) -> str:

@@ -5,11 +5,11 @@ Knows nothing of the command line.
 
 import asyncio
 import gc
-import signal
 from collections.abc import Callable
 
+from barnabas.log.systems import raise_descriptors
 from barnabas.proxy.proxy import Proxy
-from barnabas.server.run import YOUNG_OBJECTS, loop_factory, raise_file_limit
+from barnabas.server.run import YOUNG_OBJECTS, loop_factory, when_told_to_stop
 
 Make = Callable[[asyncio.AbstractEventLoop], Proxy]
 
@@ -21,7 +21,7 @@ def run(make: Make, ready: Callable[[Proxy], object]) -> None:
     :param ready: called once it listens
     :raises OSError: its port is taken
     """
-    raise_file_limit()
+    raise_descriptors()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_serve(make, ready))
 
@@ -29,8 +29,7 @@ def run(make: Make, ready: Callable[[Proxy], object]) -> None:
 async def _serve(make: Make, ready: Callable[[Proxy], object]) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+    when_told_to_stop(loop, stopping.set)
     proxy = make(loop)
     await proxy.start()
     gc.freeze()  # as a broker: what has been made by now lives as long as the process

@@ -1,7 +1,8 @@
 """A connection to a node of the cluster: frames of a client go out, and each answer comes back to whoever waits for it.
 
 Knows nothing of what frames say but their sizes and, of answers, correlation ids. Answers come in the order of the
-requests. Neither side is read while the other cannot take what it was sent.
+requests; the beginning of one that nobody looks at is passed on before its end is there. Neither side is read while the
+other cannot take what it was sent.
 """
 
 import asyncio
@@ -68,13 +69,14 @@ class Upstream(asyncio.BufferedProtocol):
         self._is_paused = False
         self._buffer: memoryview | None = None
         self._start = self._end = 0
+        self._rest = 0  # bytes of an answer whose beginning was passed on already
         self._next_correlation_id = 0
         self.on_answered: Callable[[], object] | None = None  #: called once when all requests are answered
 
     @property
     def is_awaited(self) -> bool:
-        """Whether requests are not answered yet."""
-        return bool(self._in_flight)
+        """Whether requests are not answered yet, or not wholly."""
+        return bool(self._in_flight or self._rest)
 
     # ------------------------------------------------------------ sending
 
@@ -188,32 +190,39 @@ class Upstream(asyncio.BufferedProtocol):
 
     def _take_answers(self) -> None:
         try:
-            self._take_whole_answers()
+            self._take_received()
         except MalformedMessage as error:
             self.close(f"its answer cannot be read: {error}", level=logging.WARNING)
         except Exception:
             logger.exception("Closing the connection to %s: its answer cannot be passed on", self.name)
             self.close("internal error", level=logging.DEBUG)
 
-    def _take_whole_answers(self) -> None:
-        """Passes the whole answers in the buffer on: those that nobody looks at together, the others one by one."""
+    def _take_received(self) -> None:
+        """Passes answers on: what nobody looks at as it comes, the others one by one, once they are whole."""
         buffer = self._buffer
         if buffer is None:
             return
-        unseen = self._start  # where those that nobody looks at begin
-        while not self._is_paused and not self.is_closed and self._end - self._start >= 4:
+        unseen = self._start  # where what nobody looks at begins
+        while not self._is_paused and not self.is_closed:
+            if self._rest:
+                count = min(self._rest, self._end - self._start)
+                self._start += count
+                self._rest -= count
             begin = self._start
-            (size,) = _read_prefix(buffer, begin)
-            if size < 0:
-                raise MalformedMessage(f"a response of {size} bytes")
-            if self._end - begin < size + 4:
+            size = self._next_size(buffer)
+            if size is None:
                 break
             take = self._of(buffer, begin, size)
-            if take is not None and unseen < begin and not self._pass_on(buffer[unseen:begin]):
-                unseen = begin
-                break
+            is_whole = self._end - begin >= size + 4
+            if take is not None:
+                if not is_whole:
+                    break
+                if unseen < begin and not self._pass_on(buffer[unseen:begin]):
+                    unseen = begin
+                    break
             self._in_flight.popleft()
-            self._start = begin + 4 + size
+            self._start = begin + 4 + size if is_whole else self._end
+            self._rest = 0 if is_whole else begin + 4 + size - self._end
             if take is not None:
                 unseen = self._start
                 take(buffer[begin : self._start])
@@ -221,9 +230,19 @@ class Upstream(asyncio.BufferedProtocol):
             self._pass_on(buffer[unseen : self._start])
         if not self._is_paused:
             self._make_room()
-        if self.on_answered is not None and not self._in_flight:
+        if self.on_answered is not None and not self.is_awaited:
             done, self.on_answered = self.on_answered, None
             done()
+
+    def _next_size(self, buffer: memoryview) -> int | None:
+        """Returns the size of the next answer; None while too little of it is there to know whose it is."""
+        held = self._end - self._start
+        if held < 4:
+            return None
+        (size,) = _read_prefix(buffer, self._start)
+        if size < 0:
+            raise MalformedMessage(f"a response of {size} bytes")
+        return size if held >= min(8, size + 4) else None
 
     def _pass_on(self, answers: memoryview) -> bool:
         if self.client.pass_on(answers):

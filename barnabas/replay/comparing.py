@@ -1,0 +1,168 @@
+"""Compares an answer with the recorded one: equal but for what differs from run to run.
+
+Knows nothing of connections. What an id of the recording is in this run is learned here, from the first answer that has
+it; from then on it has to be the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Any, Final, NamedTuple
+
+from barnabas.replay.fetched import Fetched
+from barnabas.replay.meanings import Meaning, is_given, meaning_of
+from barnabas.replay.translation import Scope, Translation
+from barnabas.uuids import uuid_text
+from barnabas.wire.frames import ResponseFrame
+from barnabas.wire.schema import Field, Struct
+
+IDENTITIES: Final = (
+    "name", "topic", "topic_name", "topic_id", "partition_index", "partition", "partition_id", "index", "node_id",
+    "broker_id", "group_id", "member_id", "transactional_id", "resource_name", "api_key", "user", "feature", "key",
+    "producer_id",
+)  # fmt: skip
+"""Fields of which the first says which entry of an array a structure is. The order of entries does not matter then."""
+
+UNORDERED: Final = ("isr_nodes", "offline_replicas", "eligible_leader_replicas", "last_known_elr")
+
+
+class Difference(NamedTuple):
+    """A field that is not as it was recorded."""
+
+    path: str  #: ``responses[orders].partition_responses[0].error_code``
+    recorded: Any
+    replayed: Any
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING: Final = _Missing()
+"""Stands for an entry of an array that is not there."""
+
+
+class Comparison:
+    """Compares answers.
+
+    :param ignored: names of fields that are not compared
+    """
+
+    def __init__(self, translation: Translation, fetched: Fetched, ignored: frozenset[str]) -> None:
+        self._translation = translation
+        self._fetched = fetched
+        self._ignored = ignored
+        self._topic_names: dict[bytes, str] = {}  # by the ids of this run
+
+    def compare(self, scope: Scope, recorded: ResponseFrame, replayed: ResponseFrame) -> Iterator[Difference]:
+        """Yields the differences of an answer.
+
+        :param scope: of the recorded request
+        """
+        if recorded.version != replayed.version:
+            yield Difference("version", recorded.version, replayed.version)
+            return
+        self._translation.topics.update(_topics(recorded.response))
+        self._topic_names.update(_topics(replayed.response))
+        yield from self._structures(scope, recorded.response, replayed.response, recorded.version, "", "")
+
+    # ------------------------------------------------------------ structures
+
+    def _structures(
+        self, scope: Scope, recorded: Any, replayed: Any, version: int, path: str, array: str
+    ) -> Iterator[Difference]:
+        scope = scope.within(recorded, array, self._translation.topics.get)
+        for field in recorded.wire_fields():
+            if version not in field.versions or field.name in self._ignored:
+                continue
+            pair = getattr(recorded, field.name), getattr(replayed, field.name)
+            here = f"{path}.{field.name}" if path else field.name
+            meaning = None if isinstance(field.kind, type) else meaning_of(recorded, field)
+            if meaning is Meaning.PASSING or field.name == "aborted_transactions":
+                continue  # aborted transactions are those of the records that happen to be in an answer
+            if meaning is Meaning.RECORDS:
+                yield from (Difference(f"{here}{at}", *both) for at, both in self._fetched.compare(scope, *pair))
+            elif None in pair or not field.is_array:
+                yield from self._values(scope, meaning, *pair, version, here, field)
+            else:
+                yield from self._arrays(scope, meaning, *pair, version, here, field)
+
+    def _values(
+        self, scope: Scope, meaning: Meaning | None, recorded: Any, replayed: Any, version: int, path: str, field: Field
+    ) -> Iterator[Difference]:
+        if isinstance(recorded, Struct) and isinstance(replayed, Struct):
+            yield from self._structures(scope, recorded, replayed, version, path, field.name)
+            return
+        if meaning is not None:
+            self._translation.learn(meaning, scope, recorded, replayed)
+            recorded = self._translation.value(meaning, scope, recorded)
+        if recorded != replayed:
+            yield Difference(path, recorded, replayed)
+
+    # ------------------------------------------------------------ arrays
+
+    def _arrays(
+        self,
+        scope: Scope,
+        meaning: Meaning | None,
+        recorded: Sequence[Any],
+        replayed: Sequence[Any],
+        version: int,
+        path: str,
+        field: Field,
+    ) -> Iterator[Difference]:
+        if field.name in UNORDERED:
+            recorded = sorted(recorded, key=lambda each: self._of_this_run(meaning, scope, each))
+            replayed = sorted(replayed)
+        for at, one, other in self._matched(scope, recorded, replayed):
+            if one is MISSING or other is MISSING:
+                yield Difference(f"{path}[{at}]", one, other)
+            else:
+                yield from self._values(scope, meaning, one, other, version, f"{path}[{at}]", field)
+
+    def _of_this_run(self, meaning: Meaning | None, scope: Scope, value: Any) -> Any:
+        return value if meaning is None else self._translation.value(meaning, scope, value)
+
+    def _matched(
+        self, scope: Scope, recorded: Sequence[Any], replayed: Sequence[Any]
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        """Yields the entries that belong together: those with the same identity, or at the same place."""
+        ours = [self._identity(scope, each, is_recorded=True) for each in recorded]
+        theirs = [self._identity(scope, each, is_recorded=False) for each in replayed]
+        if None in ours or None in theirs or len({*ours}) < len(ours) or len({*theirs}) < len(theirs):
+            pairs = zip_longest(recorded, replayed, fillvalue=MISSING)
+            yield from ((at, *pair) for at, pair in enumerate(pairs))
+            return
+        by_identity = dict(zip(theirs, replayed, strict=True))
+        for identity, each in zip(ours, recorded, strict=True):
+            yield self._label(identity), each, by_identity.pop(identity, MISSING)
+        for identity, each in by_identity.items():
+            yield self._label(identity), MISSING, each
+
+    def _label(self, identity: Any) -> Any:
+        """Returns what an entry is called: a topic by its name, where it is known by its id."""
+        return self._topic_names.get(identity, uuid_text(identity)) if isinstance(identity, bytes) else identity
+
+    def _identity(self, scope: Scope, entry: Any, *, is_recorded: bool) -> Any:
+        """Returns which entry of an array a structure is, in the terms of this run; None if that cannot be said."""
+        if not isinstance(entry, Struct):
+            return None
+        for field in entry.wire_fields():
+            value = getattr(entry, field.name, None)
+            if field.name not in IDENTITIES or field.is_array or not is_given(value):
+                continue
+            meaning = meaning_of(entry, field)
+            if meaning is not None and is_recorded:
+                if not self._translation.knows(meaning, scope, value):
+                    return None
+                value = self._translation.value(meaning, scope, value)
+            return bytes(value) if isinstance(value, memoryview) else value
+        return None
+
+
+def _topics(response: Any) -> Iterator[tuple[bytes, str]]:
+    """Yields the ids and names of the topics that a response has both of."""
+    for topic in getattr(response, "topics", None) or ():
+        name, topic_id = getattr(topic, "name", None), getattr(topic, "topic_id", None)
+        if name and topic_id is not None and is_given(topic_id):
+            yield bytes(topic_id), name

@@ -1,0 +1,70 @@
+"""What the proxy costs: requests straight to a node beside the same through `barnabas proxy`, in turns.
+
+Knows nothing of how the proxy passes them on.
+"""
+
+import contextlib
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import load, servers
+from benchmarks.measure import MIB, Row, median_ratio
+from benchmarks.servers import Running
+
+REQUESTS, TURNS = 2_000, 3
+TOTAL = 512 * MIB
+
+
+@contextlib.contextmanager
+def proxy_of(running: Running) -> Iterator[Running]:
+    """A proxy in front of a node."""
+    to = ["--listen", "127.0.0.1:0", "--to", running.bootstrap]
+    with servers.spawned("proxy", [sys.executable, "-m", "barnabas", "proxy", *to]) as proxy:
+        yield proxy
+
+
+def waits_us(port: int, frame: bytes, count: int = REQUESTS) -> list[float]:
+    """Sends a request after the other. Returns the microseconds to each answer."""
+    found, buffer = [], bytearray(1 << 16)
+    with load.connected(port) as connection:
+        for _ in range(count):
+            began = time.perf_counter()
+            connection.sendall(frame)
+            load.receive(connection, buffer)
+            found.append((time.perf_counter() - began) * 1e6)
+    return found
+
+
+def in_between(folder: Path, rounds: int) -> Iterator[Row]:
+    """Small requests one after the other, and large ones with five under way."""
+    small, large = load.produce_frame("small", 100, 100).data, load.produce_frame("large", MIB - 2048).data
+    records = (MIB - 2048) // 1024
+    fetches = [load.fetch_frame("large", index * records, MIB) for index in range(TOTAL // MIB)]
+    waits, produced, fetched = [], [], []
+    for index in range(rounds):
+        with servers.barnabas(folder / f"behind-{index}") as running, proxy_of(running) as proxy:
+            load.create_topic(running.port, "small")
+            load.create_topic(running.port, "large")
+            for node in (running, proxy):
+                waits_us(node.port, small, REQUESTS // 10)
+            for _ in range(TURNS):
+                waits.append(tuple(statistics.median(waits_us(node.port, small)) for node in (proxy, running)))
+            seconds = [load.pump(node.port, large, TOTAL // MIB, 5) for node in (running, proxy)]
+            produced.append((TOTAL / seconds[1] / 1e6, TOTAL / seconds[0] / 1e6))
+            flows = [load.drain(node.port, fetches) for node in (proxy, running)]
+            fetched.append(tuple(received / seconds / 1e6 for seconds, received in flows))
+    between, straight = (statistics.median(each) for each in zip(*waits, strict=True))
+    ratio = median_ratio(waits)
+    yield Row(
+        "small produce through the proxy, p50", f"{between:.0f} us", f"straight {straight:.0f} us", ratio, "<= 1.3x",
+        ratio <= 1.3,
+    )  # fmt: skip
+    for what, pairs in (("produce", produced), ("fetch", fetched)):
+        through, straight = (statistics.median(each) for each in zip(*pairs, strict=True))
+        yield Row(
+            f"{what}, 1 MiB through the proxy, MB/s", f"{through:,.0f}", f"straight {straight:,.0f}",
+            median_ratio(pairs), ">= 500", through >= 500,
+        )  # fmt: skip

@@ -1,0 +1,31 @@
+"""kafka-python's own tests, recorded by the proxy and replayed: the answers are the same."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from barnabas.cli import main
+from compat_tests.kafka_python_suite import suite
+from compat_tests.kafka_python_suite.test_suite import PROPERTIES
+from compat_tests.running import Running
+from tests.cli.proxying import Proxying
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_the_suite_is_replayed(
+    own_broker: Callable[..., Running], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, file = tmp_path / "suite", tmp_path / "suite.jsonl"
+    home.mkdir()
+    try:
+        suite.source_distribution()
+    except suite.SuiteUnavailable as reason:
+        pytest.skip(str(reason))
+    with Proxying(own_broker(PROPERTIES).bootstrap, "--record", str(file)) as proxying:
+        found = suite.run(home, proxying.bootstrap_servers, seconds=450)
+        proxying.stop()
+    assert list(found.values()).count("passed") >= 40
+    code = main(["replay", str(file), "--bootstrap-server", own_broker(PROPERTIES).bootstrap])
+    assert code == 0, capsys.readouterr().out
