@@ -13,13 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from barnabas.cli.kafka_tools import table
-
-ROOTFS = Path(__file__).parents[2] / "docker" / "rootfs"
-DIRECTORIES = (
-    "tmp", "home", "opt/kafka/config", "opt/bitnami/kafka/config", "bitnami/kafka/data", "var/lib/kafka/data",
-    "etc/kafka/secrets", "mnt/shared/config", "usr/sbin",
-)  # fmt: skip
+DOCKER = Path(__file__).parents[2] / "docker"
+ROOTFS = DOCKER / "rootfs"
 #: What an absolute path in a script begins with, unless it is one of the machine's own programs.
 PATHS = re.compile(r"(?<![\w./}])/(?=(?:etc|opt|bitnami|var|mnt|tmp|usr/sbin|testcontainers\w*|tc-start)\b)")
 START_SECONDS = 30.0
@@ -32,16 +27,15 @@ class Container:
         self.root = root
         self.process: subprocess.Popen[bytes] | None = None
         self.log = root / "log"
-        for directory in DIRECTORIES:
-            (root / directory).mkdir(parents=True, exist_ok=True)
+        self.environment: dict[str, str] = {}
         for source in sorted(path for path in ROOTFS.rglob("*") if path.is_file()):
             self.put("/" + source.relative_to(ROOTFS).as_posix(), source.read_text(), source.stat().st_mode & 0o777)
-        table.install(root / "opt/kafka/bin", ".sh")
-        (root / "opt/bitnami/kafka/bin").symlink_to(root / "opt/kafka/bin")
-        table.install(root / "usr/bin", "")
         program = f'if [ "$1" = image-properties ]; then set -- "$@" --root "{root}"; fi\n'
         program += f'exec "{sys.executable}" -m barnabas "$@"\n'
-        self.put("/usr/bin/barnabas", "#!/bin/sh\n" + program, 0o755, moved=False)
+        self.put("/usr/bin/barnabas", "#!/bin/bash\n" + program, 0o755, moved=False)
+        path = {"PYTHONPATH": os.pathsep.join(filter(None, (str(DOCKER.parent), os.environ.get("PYTHONPATH"))))}
+        laid_out = [DOCKER / "layout", root]
+        subprocess.run(laid_out, env={**os.environ, **path}, check=True, timeout=60, stdout=subprocess.DEVNULL)
 
     def moved(self, text: str) -> str:
         """Returns the text with each path of the image in the scratch directory."""
@@ -61,13 +55,11 @@ class Container:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("KAFKA_", "CLUSTER_"))}
         environment |= {name: self.moved(value) for name, value in variables.items()}
         environment |= {"PATH": f"{self.root}/usr/bin:/usr/bin:/bin", "PYTHONUNBUFFERED": "1", "HOME": str(self.root)}
-        environment["PYTHONPATH"] = os.pathsep.join(
-            filter(None, (str(ROOTFS.parents[1]), environment.get("PYTHONPATH")))
-        )
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(DOCKER.parent), environment.get("PYTHONPATH"))))
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [self.moved(word) for word in command],
-                cwd=self.root / "home",
+                ["bash" if word == "sh" else self.moved(word) for word in command],  # as in the image
+                cwd=self.root / "home/appuser",
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -92,7 +84,7 @@ class Container:
         return subprocess.run(
             [self.moved(word) for word in command],
             env=self.environment,
-            cwd=self.root / "home",
+            cwd=self.root / "home/appuser",
             input=stdin,
             capture_output=True,
             text=True,

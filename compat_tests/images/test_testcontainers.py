@@ -1,8 +1,6 @@
 """Our image, started as each Testcontainers library starts the image that it knows."""
 
-import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,15 +11,6 @@ from .container import Container
 from .libraries import LIBRARIES, Library
 
 KAFKAS_LOG_DIR = "/tmp/kafka-logs"
-NAMES = ("port", "broker", "controller")
-
-
-@pytest.fixture
-def ports() -> dict[str, str]:
-    """Ports that were free a moment ago, each another."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in NAMES]
-        return {name: str(each.getsockname()[1]) for name, each in zip(NAMES, sockets, strict=True)}
 
 
 @pytest.fixture
