@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from barnabas.cluster.controller import bootstrap
 from barnabas.cluster.features import KRAFT, KRAFT_VERSION, METADATA_VERSION, METADATA_VERSIONS, first_levels
+from barnabas.cluster.quorum.client import ReplicaKey
 from barnabas.cluster.quorum.metadata_log import DIRECTORY
 from barnabas.cluster.quorum.snapshots import KRaftState, SnapshotId, encode_snapshot
-from barnabas.cluster.quorum.sole_voter import voter_of
+from barnabas.cluster.quorum.voters import voter_record
 from barnabas.config.endpoints import Endpoint
 from barnabas.log import meta_properties
 from barnabas.log.files import Files
@@ -147,9 +148,10 @@ def _write_voters(files: Files, node: Node, now_ms: int) -> None:
     """Writes the first snapshot of the metadata log, which names the voters."""
     directory = f"{node.metadata_directory}/{DIRECTORY}"
     files.makedirs(directory)
+    voters = [voter_record(ReplicaKey(each.node_id, each.directory_id), each.endpoints) for each in node.voters]
     data = encode_snapshot(
         (),
-        kraft=KRaftState(KRAFT.last, VotersRecord(version=0, voters=[voter_of(*voter) for voter in node.voters])),
+        kraft=KRaftState(KRAFT.last, VotersRecord(version=0, voters=voters)),
         metadata_version=0,
         epoch=0,
         last_timestamp=0,

@@ -142,7 +142,7 @@ class Cluster(Broker):
     kind = BARNABAS
 
     def __init__(self, home: Path, proxy: Proxy, level: int, mistake: str | None = None) -> None:
-        assert mistake is None and level == 2, "mistakes and levels are for one broker"
+        assert mistake is None, "mistakes are for one broker"
         self.cluster = Combined(home, [self.kind] * 3)
         self._proxies = [proxy, Proxy(), Proxy()]
         for each in self._proxies[1:]:
@@ -151,6 +151,7 @@ class Cluster(Broker):
         for each, node in zip(self._proxies, self.nodes, strict=True):
             advertised = f"PLAINTEXT://{address(each)},CONTROLLER://127.0.0.1:{controller_port(node)}"
             node.properties |= HASTE | {"advertised.listeners": advertised}
+            node.format_options = ("--feature", f"transaction.version={level}")
         self.bootstrap = ",".join(map(address, self._proxies))
         self._chosen = 0
 

@@ -30,7 +30,17 @@ def carried_out(request, tmp_path, *options):
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("options", [("2", "25"), ("2", "20", "--consumer-protocol"), ("1", "15")], ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(each, id=" ".join(each), marks=marks)
+        for each, marks in (
+            (("2", "25"), []),
+            (("2", "20", "--consumer-protocol"), [pytest.mark.long]),
+            (("1", "15"), [pytest.mark.long]),
+        )
+    ],
+)
 def test_clients_under_faults_see_nothing_that_is_wrong(request, tmp_path, options):
     level, seconds, *more = options
     code, said, history = carried_out(request, tmp_path, "--level", level, "--seconds", seconds, *more)

@@ -20,6 +20,7 @@ RELAY = f"""
 import socket, sys
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 own.bind((sys.argv[1], {PORT}))
+print("bound", flush=True)
 while True:
     target, _, rest = own.recv(100).partition(b" ")
     own.sendto(rest, (target.decode(), {PORT}))
@@ -57,9 +58,15 @@ def check() -> None:
     """Runs in a network namespace of its own."""
     with Network([1, 2, 3]) as net:
         nodes = [
-            subprocess.Popen([*net.command(node), sys.executable, "-c", RELAY, net.host(node)]) for node in net.nodes
+            subprocess.Popen(
+                [*net.command(node), sys.executable, "-c", RELAY, net.host(node)], stdout=subprocess.PIPE, text=True
+            )
+            for node in net.nodes
         ]
         try:
+            for node in nodes:
+                assert node.stdout is not None
+                assert node.stdout.readline() == "bound\n"
             post = Post()
             post.expect(set())
             net.lose(1, [2])

@@ -1,15 +1,27 @@
-"""Runs seeds, one after the other; a failing one is told with the command that replays it.
+"""Runs seeds, one after the other; a failing one is made smaller, and told with the command that replays it.
 
 python -m tests.simulation 1-100
+python -m tests.simulation 1-1000000 --hours 2
 python -m tests.simulation 42 --trace trace.txt
+python -m tests.simulation 1-500 --plant vote_twice
 """
 
 import argparse
+import shlex
 import sys
 import time
+from collections import deque
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from tests.simulation.mistakes import MISTAKES
 from tests.simulation.run import Outcome, run
+from tests.simulation.shrinking import shrink
+
+LAST_LINES = 30
+"""How much of the trace of a failing seed is shown."""
 
 
 def say(line: str) -> None:
@@ -18,43 +30,85 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def main() -> int:
-    """Returns the number of seeds that fail, as the command's exit status."""
+def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m tests.simulation", description="Replays whole clusters from seeds.")
     parser.add_argument("seeds", help="one, or the first and the last, such as 1-100")
+    parser.add_argument("--hours", type=float, default=float("inf"), help="ends after the seed at which they are over")
     parser.add_argument("--seconds", type=float, default=30.0, help="virtual seconds under faults")
+    parser.add_argument("--until", type=float, help="virtual seconds after which faults and load end")
     parser.add_argument("--calm", action="store_true", help="without faults")
     parser.add_argument("--without", default="", help="numbers of faults to leave out, such as 0,3")
+    parser.add_argument(
+        "--plant", choices=MISTAKES, help="a mistake to look for; ends with the first seed that finds it"
+    )
+    parser.add_argument("--whole", action="store_true", help="does not make a failing run smaller")
     parser.add_argument("--trace", type=Path, help="writes a line for each message and each fault into that file")
-    options = parser.parse_args()
+    return parser.parse_args(arguments)
+
+
+def main() -> int:
+    """Returns the number of seeds that fail, as the command's exit status."""
+    options = options_of()
+    with pytest.MonkeyPatch.context() as patch:
+        if options.plant:
+            MISTAKES[options.plant](patch)
+        return run_all(options)
+
+
+def run_all(options: argparse.Namespace) -> int:
     first, _, last = options.seeds.partition("-")
     left_out = frozenset(int(number) for number in options.without.split(",") if number)
-    failures, begin = 0, time.monotonic()
+    settings: dict[str, Any] = {"seconds": options.seconds, "faulty": not options.calm}
+    failures, done, begin = 0, 0, time.monotonic()
     for seed in range(int(first), int(last or first) + 1):
-        settings = {"seconds": options.seconds, "faulty": not options.calm, "left_out": left_out}
-        if options.trace is None:
-            outcome = run(seed, **settings)
-        else:
-            with options.trace.open("w") as file:
-                outcome = run(seed, **settings, trace=lambda line: file.write(line + "\n"))
+        outcome = run_one(seed, options.trace, left_out=left_out, until=options.until, **settings)
+        done += 1
         if outcome.problems:
             failures += 1
-            tell(outcome, options.seconds)
+            if options.whole or left_out or options.until:
+                tell(outcome)
+            else:
+                tell_shrunk(outcome, settings, options.plant)
+            if options.plant:
+                break
         elif last == "":
             say(f"seed {seed}: nothing is wrong; {outcome.messages} messages, hash {outcome.digest}")
-    seconds = time.monotonic() - begin
-    say(f"{int(last or first) - int(first) + 1} seeds in {seconds:.0f} s, {failures} of them fail")
+        if time.monotonic() - begin > options.hours * 3600:
+            break
+    say(f"{done} seeds in {time.monotonic() - begin:.0f} s, {failures} of them fail")
     return min(failures, 100)
 
 
-def tell(outcome: Outcome, seconds: float) -> None:
-    """Prints what is wrong in a run, and how it is replayed."""
+def run_one(seed: int, trace: Path | None, **settings: Any) -> Outcome:
+    """Runs a seed, and writes its trace."""
+    if trace is None:
+        return run(seed, **settings)
+    with trace.open("w") as file:
+        return run(seed, **settings, trace=lambda line: file.write(line + "\n"))
+
+
+def tell(outcome: Outcome) -> None:
+    """Prints what is wrong in a run."""
     say(f"seed {outcome.seed} after {outcome.virtual_s:.3f} s: {len(outcome.problems)} problems")
     for problem in outcome.problems[:5]:
         say(f"  {problem}")
-    for number, fault in enumerate(outcome.faults):
+    for number, fault in outcome.faults.items():
         say(f"  fault {number} at {fault.at:.3f}: {fault}")
-    say(f"  python -m tests.simulation {outcome.seed} --seconds {seconds:g} --trace trace.txt")
+
+
+def tell_shrunk(failed: Outcome, settings: dict[str, Any], planted: str | None) -> None:
+    """Prints the smallest failing run that is found, the end of its trace, and how it is replayed."""
+    found = shrink(failed.seed, failed, **settings)
+    lines: deque[str] = deque(maxlen=LAST_LINES)
+    outcome = run(failed.seed, left_out=found.left_out, until=found.until, **settings, trace=lines.append)
+    tell(outcome)
+    for line in lines:
+        say(f"  | {line}")
+    words = ["python", "-m", "tests.simulation", str(failed.seed), "--seconds", f"{settings['seconds']:g}"]
+    words += ["--until", f"{found.until:g}"]
+    words += ["--without", ",".join(map(str, sorted(found.left_out)))] * bool(found.left_out)
+    words += ["--plant", planted] if planted else []
+    say(f"  {shlex.join([*words, '--trace', 'trace.txt'])}")
 
 
 if __name__ == "__main__":

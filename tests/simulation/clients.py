@@ -55,7 +55,7 @@ class Client:
 
     def __init__(self, name: str, cluster: SimulatedCluster, history: History, random: Random) -> None:
         self.name, self.history, self.random = name, history, random
-        self.loop = cluster.loop
+        self.cluster, self.loop = cluster, cluster.loop
         self.life = Life(name)
         self.clock = NodeClock(cluster.loop)
         self.scheduler = cluster.loop
@@ -159,7 +159,7 @@ class Producer(Client):
     is ever sent under two of them, and one that stands twice in a log is the brokers' doing.
     """
 
-    def __init__(self, *args: Any, places: list[Place], values: Callable[[], int], rate: float = PAUSE_S) -> None:
+    def __init__(self, *args: Any, places: list[Place], values: Callable[[], int], rate: float = 0.25) -> None:
         super().__init__(*args)
         self.places, self.values, self.rate = places, values, rate
 
@@ -239,16 +239,17 @@ class Producer(Client):
 class Consumer(Client):
     """Reads partitions from their beginning, each record once."""
 
-    def __init__(self, *args: Any, places: list[Place], committed: bool = True) -> None:
+    def __init__(self, *args: Any, places: list[Place], committed: bool = True, rate: float = 0.2) -> None:
         super().__init__(*args)
+        self.rate = rate
         self.positions = dict.fromkeys(places, 0)
         self.committed = committed
-        self.ends: dict[Place, int] = {}  #: the last stable offset, or the high watermark, that was told last
+        self.ends: dict[Place, int] = {}  #: the high watermarks of the last answers
 
     async def run(self) -> None:
         while not self.is_stopping:
             await self.read(self.random.choice(list(self.positions)))
-            await self.pause(0.02)
+            await self.pause(self.rate)
 
     async def read(self, place: Place) -> bool:
         """Reads on in one partition. Returns whether there was an answer."""
@@ -261,7 +262,7 @@ class Consumer(Client):
                 )
             ]
             topics = [FetchRequest.FetchTopic(topic_id=self.topic_ids[place[0]], partitions=partitions)]
-            request = FetchRequest(max_wait_ms=100, min_bytes=1, topics=topics, forgotten_topics_data=[])
+            request = FetchRequest(max_wait_ms=500, min_bytes=1, topics=topics, forgotten_topics_data=[])
             request.isolation_level = int(self.committed)
             answer = await self.ask(leader, request)
             check(answer.error_code)
@@ -275,7 +276,7 @@ class Consumer(Client):
         return True
 
     def _take(self, place: Place, part: Any, start: float) -> None:
-        self.ends[place] = part.last_stable_offset if self.committed else part.high_watermark
+        self.ends[place] = part.high_watermark
         key, found = f"{place[0]}-{place[1]}", []
         aborted = sorted((each.first_offset, each.producer_id) for each in part.aborted_transactions or ())
         open_aborted: set[int] = set()

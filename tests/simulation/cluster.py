@@ -35,7 +35,11 @@ CONFIGS: Mapping[str, str] = {
     "transaction.state.log.num.partitions": "2",
     "share.coordinator.state.topic.replication.factor": "3",
     "share.coordinator.state.topic.num.partitions": "2",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
     "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.session.timeout.ms": "4000",
+    "group.consumer.min.session.timeout.ms": "1000",
 }
 """Of all nodes. Kafka's times are shortened, so that a minute has room for many failures."""
 

@@ -7,11 +7,16 @@ left out.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
+from typing import Any
 
-from tests.simulation.cluster import SimulatedCluster
+from barnabas.cluster.quorum.raft_voter import RaftVoter
+from tests.simulation.cluster import CONTROLLER, SimulatedCluster
 from tests.simulation.node import SimulatedNode
 
+DISK_DELAY_S = 0.002
+"""What waits for a disk waits so long at most, unless the disk is slow."""
 RETRY_S = 1.0
 """After which a node is started again that could not go on."""
 
@@ -43,6 +48,7 @@ class Faults:
         self.cluster, self.clients = cluster, clients
         self.loop, self.network = cluster.loop, cluster.network
         self._revivals: set[asyncio.Task[None]] = set()
+        self._forgetful: int | None = None  # the node whose disk has forgotten, until all are in sync
         self.done = 0
 
     async def inflict(self, plan: Sequence[Fault]) -> None:
@@ -77,15 +83,34 @@ class Faults:
 
         Kafka promises nothing if that happens to all replicas at once: so each other replica has all records then.
         """
-        return self._killed(fault.node, power_cut=self._all_in_sync())
+        node = self.cluster.nodes[fault.node]
+        if node.role == CONTROLLER:  # the metadata log is fsynced before anything counts
+            return self._killed(fault.node, power_cut=True)
+        power_cut = self._all_in_sync()
+        if power_cut and node.server is not None:
+            self._forgetful = fault.node
+        return self._killed(fault.node, power_cut=power_cut)
 
     def _killed(self, node_id: int, *, power_cut: bool) -> Undo | None:
         node = self.cluster.nodes[node_id]
-        if node.server is None:
+        if node.server is None or self._is_alone(node_id):
             return None
         self.network.say(f"{node_id} is killed{', and its disk forgets' * power_cut}")
         node.kill(power_cut=power_cut)
         return lambda: self.revive(node)
+
+    def _is_alone(self, node_id: int) -> bool:
+        """Returns whether a node may be all that has the records: another one's disk has forgotten them since.
+
+        Until that one is in sync again, it may still count as in sync with what it had before. When all others stop
+        without a clean shutdown then, Kafka elects it, and what is acknowledged is lost: none of them is eligible, and
+        the last known leader is taken (KIP-966).
+        """
+        if self._forgetful in (None, node_id) or self.cluster.nodes[node_id].role == CONTROLLER:
+            return False
+        if self._all_in_sync():
+            self._forgetful = None
+        return self._forgetful is not None
 
     def _all_in_sync(self) -> bool:
         brokers = self.cluster.brokers()
@@ -122,7 +147,9 @@ class Faults:
 
     def revive(self, node: SimulatedNode) -> None:
         """Starts a node that does not run, again and again until it is up."""
-        task = self.loop.create_task(self._revive(node))
+        self._wait_for(self.loop.create_task(self._revive(node)))
+
+    def _wait_for(self, task: "asyncio.Task[None]") -> None:
         self._revivals.add(task)
         task.add_done_callback(self._revivals.discard)
 
@@ -144,6 +171,65 @@ class Faults:
                 node.fatal.clear()
                 node.kill(power_cut=False)
                 self.loop.call_later(RETRY_S, self.revive, node)
+
+    # ------------------------------------------------------------ elections
+
+    def election(self, fault: Fault, chance: Random) -> Undo | None:
+        """Ends the leader of the quorum while two of the voters do not hear of each other.
+
+        If these are the others, both want to lead, and ask the one that has come back; if the leader was one of them,
+        the other one has the shorter log.
+        """
+        voters = [node for node in self.cluster.nodes.values() if isinstance(voter_of(node), RaftVoter)]
+        leaders = [node for node in voters if voter_of(node).is_leader]
+        if len(leaders) != 1 or len(voters) < 3:
+            return None
+        (leader,), others = leaders, [node for node in voters if node is not leaders[0]]
+        first, second = chance.choice([chance.sample(others, 2), [leader, chance.choice(others)]])
+        pairs = {(first.name, second.name), (second.name, first.name)}
+        if chance.random() < 0.3:
+            pairs = {(first.name, second.name)}
+        self.network.say(f"held up: {', '.join(f'{sender} -> {target}' for sender, target in sorted(pairs))}")
+        self.network.blocked |= pairs
+        self._later(chance.uniform(0, fault.seconds), partial(self._end, leader, chance.choice([1, 1, 4]), chance))
+
+        def undo() -> None:
+            self.network.blocked -= pairs
+
+        return undo
+
+    def _end(self, node: SimulatedNode, times: int, chance: Random) -> None:
+        """Kills a node so often; what it has promised as it was up for a moment it must remember."""
+        revive = self._killed(node.id, power_cut=node.role == CONTROLLER)
+        pause = chance.choice([0.01, 0.3, 1.5])
+        if revive is not None:
+            self._later(pause, revive)
+        if times > 1:
+            self._later(pause + chance.uniform(0.02, 0.5), partial(self._end, node, times - 1, chance))
+
+    def blackout(self, fault: Fault, chance: Random) -> Undo | None:
+        """Takes the power from all controllers without a broker at once: what they have promised is on their disks."""
+        nodes = [node for node in self.cluster.nodes.values() if node.role == CONTROLLER and node.server is not None]
+        for node in nodes:
+            node.disk_delay_s = chance.choice([DISK_DELAY_S, 0.1, 0.5])
+
+        def undo() -> None:
+            for node in nodes:
+                node.disk_delay_s = DISK_DELAY_S
+                revive = self._killed(node.id, power_cut=True)
+                if revive is not None:
+                    self._later(chance.choice([0.01, 0.5, 2.0]), revive)
+
+        return undo if nodes else None
+
+    def _later(self, seconds: float, then: Undo) -> None:
+        """Does something after a while; :meth:`inflict` waits for it."""
+
+        async def wait() -> None:
+            await asyncio.sleep(seconds)
+            then()
+
+        self._wait_for(self.loop.create_task(wait()))
 
     # ------------------------------------------------------------ the network
 
@@ -194,11 +280,11 @@ class Faults:
 
     def slow_disk(self, fault: Fault, chance: Random) -> Undo | None:
         """Lets what waits for the disk wait longer."""
-        node, before = self.cluster.nodes[fault.node], 0.002
+        node = self.cluster.nodes[fault.node]
         node.disk_delay_s = chance.choice([0.05, 0.5, 2.0])
 
         def undo() -> None:
-            node.disk_delay_s = before
+            node.disk_delay_s = DISK_DELAY_S
 
         return undo
 
@@ -214,18 +300,25 @@ class Faults:
         return undo
 
 
+def voter_of(node: SimulatedNode) -> Any:
+    """Returns a running node's part in the quorum."""
+    return None if node.server is None else getattr(node.server.node, "quorum", None)
+
+
 KINDS: dict[str, Callable[[Faults, Fault, Random], Undo | None]] = {
     "kill": Faults.kill,
     "power cut": Faults.power_cut,
     "stop": Faults.stop,
     "pause": Faults.pause,
+    "election": Faults.election,
+    "blackout": Faults.blackout,
     "isolation": Faults.isolation,
     "cuts": Faults.cuts,
     "delays": Faults.delays,
     "slow disk": Faults.slow_disk,
     "clock jump": Faults.clock_jump,
 }
-WEIGHTS = (6, 4, 3, 4, 6, 3, 2, 2, 1)
+WEIGHTS = (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1)
 
 
 def plan(random: Random, nodes: Sequence[int], begin: float, end: float) -> list[Fault]:

@@ -7,7 +7,8 @@ Looks into the nodes, and changes nothing. Raft's rules for the metadata log, Ka
   the leader of the newest epoch has all of it;
 - the high watermark of a running node never goes back, and no log is cut off below it;
 - every in-sync replica, and every one whose coming has been proposed, has all that is committed;
-- leader epochs and partition epochs rise; the in-sync replicas are replicas; the leader is one of them.
+- leader epochs and partition epochs rise; the in-sync replicas are replicas; the leader is one of them; none is fenced;
+- a coordinator is active where its partition is led, in the epoch of that leader: there are no two in one epoch.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from barnabas.cluster.quorum.elections import Leader
 from barnabas.cluster.quorum.raft_voter import RaftVoter
 from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.coordinators.shard import State
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import batches
 from tests.simulation.cluster import SimulatedCluster
@@ -39,6 +41,8 @@ class Known:
     def __init__(self, life: Life) -> None:
         self.life = life
         self.high_watermarks: dict[Place, int] = {}
+        self.logs: dict[Place, PartitionLog] = {}
+        self.partitions: dict[Place, tuple[object, ...]] = {}  #: as they were when they were checked last
         self.read: dict[Place, int] = {}  #: up to where its log has been compared
         self.image: MetadataImage | None = None
         self.epochs: dict[Place, int] = {}
@@ -68,6 +72,8 @@ class Invariants:
             self._check_voter(node, server_node, known)
             if isinstance(server_node, Broker):
                 self._check_image(node, server_node.image, known)
+                if server_node._hosts:
+                    self._check_coordinators(node, server_node)
                 for place, partition in list(server_node.partitions.items()):
                     self._check_partition(node, partition, place, known)
         for _, server_node in self._nodes():
@@ -91,6 +97,8 @@ class Invariants:
         state = voter.elections.state
         if isinstance(state, Leader):
             self._one_leader(METADATA, state.elected.epoch, node.id)
+            if 0 < voter.elections.high_watermark <= state.start_offset:
+                raise Broken(f"{node.id} commits {voter.elections.high_watermark} without a record of its epoch")
         high_watermark = voter.high_watermark
         if high_watermark is not None:
             self._check_log(node, voter.metadata_log.log, METADATA, high_watermark, known)
@@ -103,6 +111,10 @@ class Invariants:
     # ------------------------------------------------------------ logs
 
     def _check_log(self, node: SimulatedNode, log: PartitionLog, place: Place, end: int, known: Known) -> None:
+        if known.logs.setdefault(place, log) is not log:  # the replica was taken away, and has come back
+            known.logs[place] = log
+            known.high_watermarks.pop(place, None)
+            known.read.pop(place, None)
         before = known.high_watermarks.get(place, -1)
         if end < before:
             raise Broken(f"the high watermark of {name(place)} goes back from {before} to {end} on {node.id}")
@@ -134,6 +146,10 @@ class Invariants:
         log = partition.log
         if log.is_offline:
             return
+        state = (log, log.high_watermark, log.log_end_offset, partition.leader_epoch, partition.leads)
+        if known.partitions.get(place) == state:
+            return
+        known.partitions[place] = state
         self._check_log(node, log, place, log.high_watermark, known)
         if partition.leader_epoch < known.epochs.get(place, -1):
             raise Broken(f"the leader epoch of {name(place)} goes back to {partition.leader_epoch} on {node.id}")
@@ -189,9 +205,24 @@ class Invariants:
                     raise Broken(f"the ISR {part.isr} of {name(place)} is not within {part.replicas}")
                 if part.leader >= 0 and part.leader not in part.isr:
                     raise Broken(f"the leader {part.leader} of {name(place)} is not in the ISR {part.isr}")
+                fenced = [each for each in part.isr if each not in image.brokers or image.brokers[each].fenced]
+                if fenced:
+                    raise Broken(f"{fenced} are fenced, and in the ISR {part.isr} of {name(place)}")
                 old = None if before is None else before.topics_by_id.get(topic.id)
                 if old is not None and index in old.partitions:
                     self._check_epochs(place, old.partitions[index], part)
+
+    # ------------------------------------------------------------ coordinators
+
+    def _check_coordinators(self, node: SimulatedNode, broker: Broker) -> None:
+        for runtime in broker.coordinators._runtimes():
+            for context in runtime._contexts.values():
+                if context.state is not State.ACTIVE:
+                    continue
+                place = (runtime.topic, context.index)
+                partition = broker.partitions.get(place)
+                if partition is None or not partition.leads or partition.leader_epoch != context.epoch:
+                    raise Broken(f"{node.id} is the coordinator of {name(place)} in epoch {context.epoch}: {partition}")
 
     @staticmethod
     def _check_epochs(place: Place, old: Any, new: Any) -> None:

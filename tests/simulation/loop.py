@@ -52,7 +52,8 @@ class LifeTimer(asyncio.TimerHandle):
     __slots__ = ("number",)
 
     def __lt__(self, other: Any) -> bool:
-        return (self._when, self.number) < (other._when, other.number)
+        mine, others = self._when, other._when
+        return bool(mine < others or (mine == others and self.number < other.number))
 
     def _run(self) -> None:
         if not holds_back(self, self._context):  # type: ignore[attr-defined]

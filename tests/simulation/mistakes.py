@@ -3,17 +3,60 @@
 Each changes one rule in the code of all nodes. Knows nothing of runs.
 """
 
+import itertools
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from barnabas.api_handlers import fetch
+from barnabas.broker.marker_sender import MarkerSender
+from barnabas.cluster.controller import heartbeat_decisions, isr_decisions
+from barnabas.cluster.controller.controller import Controller
+from barnabas.cluster.controller.partition_changes import Terms
 from barnabas.cluster.quorum.elections import Elections, Leader
+from barnabas.cluster.quorum.quorum_state import QuorumState
+from barnabas.cluster.quorum.raft_voter import RaftVoter
 from barnabas.cluster.replication.followers import Followers
 from barnabas.cluster.replication.partition import Partition
+from barnabas.coordinators.runtime import CoordinatorRuntime
+from barnabas.errors import KafkaError, NotLeaderOrFollower
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerState
+from barnabas.transactions import shard
+from barnabas.transactions.completion import Completion
 
 Plant = Callable[[pytest.MonkeyPatch], None]
+
+# ---------------------------------------------------------------- the quorum
+
+
+def vote_twice(patch: pytest.MonkeyPatch) -> None:
+    """A voter forgets whom it has voted for in an epoch."""
+    proper = Elections._grants
+
+    def grants(self: Elections, *arguments: Any, **options: Any) -> bool:
+        self.state.elected = self.state.elected._replace(voted=None)
+        return proper(self, *arguments, **options)
+
+    patch.setattr(Elections, "_grants", grants)
+
+
+def vote_for_a_shorter_log(patch: pytest.MonkeyPatch) -> None:
+    """A voter does not compare logs."""
+    proper = Elections._grants
+    patch.setattr(
+        Elections, "_grants", lambda self, candidate, _, *, pre_vote: proper(self, candidate, True, pre_vote=pre_vote)
+    )
+
+
+def lose_votes(patch: pytest.MonkeyPatch) -> None:
+    """Epoch and vote are not written to the disk."""
+
+    def store(self: RaftVoter, elected: Any) -> None:
+        self._stored = QuorumState(elected.leader_id, elected.epoch, None, elected.voted)
+
+    patch.setattr(RaftVoter, "store", store)
 
 
 def commit_alone(patch: pytest.MonkeyPatch) -> None:
@@ -29,9 +72,89 @@ def commit_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Elections, "advance", advance)
 
 
+def commit_an_old_epoch(patch: pytest.MonkeyPatch) -> None:
+    """What a majority has counts as committed before a record of the leader's own epoch does."""
+    proper = Elections.advance
+
+    def advance(self: Elections) -> bool:
+        state = self.state
+        if not isinstance(state, Leader):
+            return False
+        start, state.start_offset = state.start_offset, -1
+        try:
+            return proper(self)
+        finally:
+            state.start_offset = start
+
+    patch.setattr(Elections, "advance", advance)
+
+
+def forget_an_fsync(patch: pytest.MonkeyPatch) -> None:
+    """What is written to the metadata log counts before it is on the disk."""
+    patch.setattr(RaftVoter, "synced_offset", lambda self: self.metadata_log.log.log_end_offset)
+    patch.setattr(RaftVoter, "_waits_for_disk", lambda self: False)
+
+
+# ---------------------------------------------------------------- the controller
+
+
+def answer_before_commit(patch: pytest.MonkeyPatch) -> None:
+    """The controller answers when a record is written."""
+
+    def submit(self: Controller, command: Any, done: Any) -> None:
+        try:
+            result = self._decided(command)
+        except KafkaError as error:
+            done(None, error)
+        else:
+            done(result, None)
+
+    patch.setattr(Controller, "submit", submit)
+
+
+def keep_the_fenced_in_sync(patch: pytest.MonkeyPatch) -> None:
+    """A broker that is fenced stays in the ISRs, and leads."""
+    patch.setattr(heartbeat_decisions, "led_by_others", lambda broker_id, terms: ())
+
+
+def ignore_partition_epochs(patch: pytest.MonkeyPatch) -> None:
+    """AlterPartition is applied whatever has changed since the leader has looked."""
+    proper = isr_decisions.checked
+
+    def checked(topic: Any, wanted: Any, *rest: Any) -> Any:
+        found = topic.partitions.get(wanted.partition)
+        return proper(topic, wanted if found is None else wanted._replace(partition_epoch=found.partition_epoch), *rest)
+
+    patch.setattr(isr_decisions, "checked", checked)
+
+
+def ignore_broker_epochs(patch: pytest.MonkeyPatch) -> None:
+    """A follower that was started again counts as the one that it was before (KIP-903)."""
+    patch.setattr(Followers, "check_epoch", lambda self, broker_id, broker_epoch: None)
+    patch.setattr(Followers, "_is_eligible", lambda self, replica: self._alive(replica.broker_id) is not None)
+    patch.setattr(isr_decisions, "check_eligible", lambda isr, image: None)
+
+
+def elect_anybody(patch: pytest.MonkeyPatch) -> None:
+    """A replica that is not in sync may lead, whatever the configs say."""
+    patch.setattr(Terms, "unclean", lambda self, topic: True)
+
+
+# ---------------------------------------------------------------- replicas
+
+
 def count_the_leader_only(patch: pytest.MonkeyPatch) -> None:
     """The high watermark of a partition does not wait for the followers."""
     patch.setattr(Followers, "committed_offset", lambda self: self.log.log_end_offset)
+
+
+def count_the_committed_isr_only(patch: pytest.MonkeyPatch) -> None:
+    """The high watermark does not wait for those whose coming has been proposed."""
+
+    def committed_offset(self: Followers) -> int:
+        return min([self.log.log_end_offset, *(replica.log_end_offset for replica in self.in_sync())])
+
+    patch.setattr(Followers, "committed_offset", committed_offset)
 
 
 def take_in_who_lags(patch: pytest.MonkeyPatch) -> None:
@@ -44,6 +167,31 @@ def acknowledge_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Partition, "is_safe", lambda self, offset, acks: True)
 
 
+def keep_what_differs(patch: pytest.MonkeyPatch) -> None:
+    """A follower does not remove what its new leader has not."""
+    patch.setattr(PartitionLog, "truncate_to", lambda self, offset, now_ms=0: None)
+
+
+def accept_any_epoch(patch: pytest.MonkeyPatch) -> None:
+    """A leader does not look at the leader epoch of a request, nor for whom it was; what differs is not told."""
+
+    def check_leader(self: Partition, current_leader_epoch: int = -1) -> None:
+        if not self.leads:
+            raise NotLeaderOrFollower
+
+    patch.setattr(Partition, "check_leader", check_leader)
+    patch.setattr(Partition, "check_epoch", lambda self, current_leader_epoch: None)
+    patch.setattr(fetch, "diverged", lambda partition, requested: None)
+
+
+def show_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
+    """Consumers read beyond the high watermark."""
+    patch.setattr(Partition, "readable_up_to", lambda self, isolation_level: self.log.log_end_offset)
+
+
+# ---------------------------------------------------------------- producers and transactions
+
+
 def append_retries(patch: pytest.MonkeyPatch) -> None:
     """A batch that a producer sends again is appended again."""
     patch.setattr(ProducerState, "check", lambda self, batch, **_: None)
@@ -54,20 +202,112 @@ def follow_without_producers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ProducerState, "replay", lambda self, batch: None)
 
 
-def keep_what_differs(patch: pytest.MonkeyPatch) -> None:
-    """A follower does not remove what its new leader has not."""
-    patch.setattr(PartitionLog, "truncate_to", lambda self, offset, now_ms=0: None)
+def lose_aborted(patch: pytest.MonkeyPatch) -> None:
+    """Aborted transactions do not get into the index."""
+    patch.setattr(PartitionLog, "_index_aborted", lambda self, transaction: None)
+
+
+def show_aborted(patch: pytest.MonkeyPatch) -> None:
+    """Fetch does not say what was aborted."""
+    patch.setattr(fetch, "aborted_in", lambda *_: [])
+
+
+def show_what_is_open(patch: pytest.MonkeyPatch) -> None:
+    """The last stable offset is the high watermark."""
+    proper = PartitionLog._set_offsets
+
+    def set_offsets(self: PartitionLog, *offsets: int) -> None:
+        proper(self, *offsets)
+        self.last_stable_offset = self.high_watermark
+
+    patch.setattr(PartitionLog, "_set_offsets", set_offsets)
+
+
+def end_whatever_is_open(patch: pytest.MonkeyPatch) -> None:
+    """EndTxn ends the open transaction with any epoch (KIP-890)."""
+    proper = shard.outcome
+
+    def outcome(facts: Any, is_pending: bool, producer_id: int, producer_epoch: int, *rest: Any) -> Any:
+        return proper(facts, is_pending, facts.producer_id, facts.producer_epoch, *rest)
+
+    patch.setattr(shard, "outcome", outcome)
+
+
+def lose_markers(patch: pytest.MonkeyPatch) -> None:
+    """One marker of twenty is taken to be written, and is not."""
+    proper, turn = MarkerSender.send, itertools.count(1)
+
+    def send(self: MarkerSender, marker: Any, partitions: Any, done: Any) -> None:
+        if next(turn) % 20 or len(partitions) < 2:
+            proper(self, marker, partitions, done)
+        else:
+            lost = partitions[-1]
+            proper(self, marker, partitions[:-1], lambda found: done({**found, lost: None}))
+
+    patch.setattr(MarkerSender, "send", send)
+
+
+def forget_what_was_decided(patch: pytest.MonkeyPatch) -> None:
+    """A coordinator does not complete the transactions that another one has decided."""
+    proper, started = Completion.begin, shard.TransactionShard.loaded
+    is_loading: list[bool] = []
+
+    def begin(self: Completion, transaction: Any) -> Any:
+        return transaction.facts if is_loading else proper(self, transaction)
+
+    def loaded(self: shard.TransactionShard) -> None:
+        is_loading.append(True)
+        try:
+            started(self)
+        finally:
+            is_loading.pop()
+
+    patch.setattr(Completion, "begin", begin)
+    patch.setattr(shard.TransactionShard, "loaded", loaded)
+
+
+def never_resign(patch: pytest.MonkeyPatch) -> None:
+    """A coordinator goes on in its old epoch when another node leads its partition."""
+    patch.setattr(CoordinatorRuntime, "resign", lambda self, index: None)
 
 
 MISTAKES: dict[str, Plant] = {
     each.__name__: each
     for each in (
+        vote_twice,
+        vote_for_a_shorter_log,
+        lose_votes,
         commit_alone,
+        commit_an_old_epoch,
+        forget_an_fsync,
+        answer_before_commit,
+        keep_the_fenced_in_sync,
+        ignore_partition_epochs,
+        ignore_broker_epochs,
+        elect_anybody,
         count_the_leader_only,
+        count_the_committed_isr_only,
         take_in_who_lags,
         acknowledge_at_once,
+        keep_what_differs,
+        accept_any_epoch,
+        show_what_is_not_committed,
         append_retries,
         follow_without_producers,
-        keep_what_differs,
+        lose_aborted,
+        show_aborted,
+        show_what_is_open,
+        end_whatever_is_open,
+        lose_markers,
+        forget_what_was_decided,
+        never_resign,
     )
 }
+
+NOT_FOUND_YET = (
+    "lose_votes",
+    "ignore_partition_epochs",
+    "ignore_broker_epochs",
+    "end_whatever_is_open",
+)
+"""Of these it is not known which seed finds them."""

@@ -100,7 +100,8 @@ class Stream(asyncio.Transport):
         if self.is_open:
             self.is_open = False
             self.network.streams.pop(self, None)
-            self.network.loop.call_soon(self.protocol.connection_lost, None, context=self.life.context)
+            if self.protocol is not None:  # the connection has been made
+                self.network.loop.call_soon(self.protocol.connection_lost, None, context=self.life.context)
 
     def arrived(self, data: bytes | None) -> None:
         self._inbox.append(data)
@@ -170,7 +171,7 @@ class Network:
         self.servers: dict[tuple[str, int], FakeServer] = {}
         self.streams: dict[Stream, None] = {}
         self.blocked: set[tuple[str, str]] = set()  #: from and to, by names
-        self.latency_s = (0.0002, 0.002)
+        self.latency_s = (0.0005, 0.008)
         self.late = 0.0  #: the probability that a message is late
         self.late_s = 0.5
         self.messages = 0
@@ -192,7 +193,11 @@ class Network:
         return server
 
     async def connect(self, factory: Callable[[], Any], host: str, port: int) -> tuple[Stream, Any]:
-        """Makes a connection, after a round trip. :raises ConnectionRefusedError: nobody listens there"""
+        """Makes a connection, after a round trip.
+
+        :raises ConnectionRefusedError: nobody listens there
+        :raises ConnectionResetError: it is cut at once
+        """
         life = LIFE.get()
         assert life is not None
         await asyncio.sleep(self.delay())
@@ -208,16 +213,19 @@ class Network:
         near.other, far.other = far, near
         far.frames.asked = near.frames.asked
         self.streams[near] = self.streams[far] = None
-        near.protocol = factory()
         self.loop.call_soon(self._accepted, far, there.factory, context=there.life.context)
         await asyncio.sleep(self.delay())
+        if not near.is_open:
+            raise ConnectionResetError(errno.ECONNRESET, f"{host}:{port} has ended the connection")
+        near.protocol = factory()
         near.protocol.connection_made(near)
         return near, near.protocol
 
     @staticmethod
     def _accepted(far: Stream, factory: Callable[[], Any]) -> None:
-        far.protocol = factory()
-        far.protocol.connection_made(far)
+        if far.is_open:
+            far.protocol = factory()
+            far.protocol.connection_made(far)
 
     # ------------------------------------------------------------ sending
 

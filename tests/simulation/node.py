@@ -53,6 +53,7 @@ class SimulatedNode:
             "node.id": self.name,
             "log.dirs": DIRECTORY,
         }
+        self.role = properties["process.roles"]
         self.process: Server | None = None  #: from its start to its end
         self.server: Server | None = None  #: while it is up
         self.life: Life | None = None

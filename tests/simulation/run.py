@@ -15,14 +15,17 @@ from typing import Any
 
 from tests.history.checker import judge
 from tests.history.records import History
+from tests.simulation.changes import Changer
 from tests.simulation.clients import Admin, Client, Consumer, Place, Producer, read_to_end
 from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
 from tests.simulation.faults import Fault, Faults, plan
+from tests.simulation.groups import Committed, Member
 from tests.simulation.invariants import Broken, Invariants
-from tests.simulation.loop import LIFE, SimulatedLoop
+from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
+from tests.simulation.transactional import TransactionalProducer
 
-SHAPES = ((COMBINED,) * 3, (COMBINED,) * 3, (CONTROLLER, BROKER, BROKER, BROKER))
-TOPICS = {"orders": 2}
+SHAPES = ((COMBINED,) * 3, (CONTROLLER,) + (BROKER,) * 3, (CONTROLLER,) * 3 + (BROKER,) * 3)
+TOPICS = {"orders": 2, "payments": 1}
 CHECK_S = 0.01
 """How often the invariants are checked."""
 SETTLE_S = 60
@@ -37,7 +40,7 @@ class Outcome:
     digest: str = ""
     problems: list[str] = field(default_factory=list)
     history: History = field(default_factory=History)
-    faults: list[Fault] = field(default_factory=list)
+    faults: dict[int, Fault] = field(default_factory=dict)  #: by their numbers in the plan
     messages: int = 0
     checks: int = 0
     virtual_s: float = 0.0
@@ -48,6 +51,7 @@ class Run:
 
     :param faulty: whether things go wrong
     :param left_out: the numbers of the faults that are left out
+    :param until: seconds after which faults and load end; the plan stays the same
     """
 
     def __init__(
@@ -58,10 +62,12 @@ class Run:
         roles: Sequence[str] | None = None,
         faulty: bool = False,
         left_out: Container[int] = (),
+        until: float | None = None,
         trace: Callable[[str], object] | None = None,
     ) -> None:
         self.random = Random(seed)
         self.seconds, self.faulty, self.left_out = seconds, faulty, left_out
+        self.until = seconds if until is None else until
         self.outcome = Outcome(seed)
         self.loop = SimulatedLoop()
         roles = roles or self.random.choice(SHAPES)
@@ -91,9 +97,9 @@ class Run:
         await asyncio.wait((work, checks), return_when=asyncio.FIRST_COMPLETED)
         for task in (checks, work):
             if task.done() and (error := task.exception()) is not None:
-                if not isinstance(error, AssertionError):
+                if not isinstance(error, AssertionError | Stuck):
                     raise error
-                self.outcome.problems.append(str(error))
+                self.outcome.problems.append(str(error) or repr(error))
                 self.cluster.network.say(f"*** {error}")
                 return
 
@@ -116,8 +122,8 @@ class Run:
             client.is_stopping = True
         await self._ended(SETTLE_S)
         for committed in (True, False):
-            reader = Consumer(f"end-{committed}", self.cluster, history, self._chance(), places=places)
-            reader.committed = committed
+            name = f"end-{committed}"
+            reader = Consumer(name, self.cluster, history, self._chance(), places=places, committed=committed)
             stuck = await self._as(reader, read_to_end(reader, SETTLE_S))
             history.stuck |= {f"{place[0]}-{place[1]}": reason for place, reason in stuck.items()}
 
@@ -125,10 +131,22 @@ class Run:
         def value() -> int:
             return next(self.values)
 
+        common, orders = (self.cluster, self.outcome.history), [place for place in places if place[0] == "orders"]
         for number in range(2):
-            common = (self.cluster, self.outcome.history)
-            self.clients.append(Producer(f"producer-{number}", *common, self._chance(), places=places, values=value))
-            self.clients.append(Consumer(f"consumer-{number}", *common, self._chance(), places=places))
+            self.clients.append(Producer(f"producer-{number}", *common, self._chance(), places=orders, values=value))
+            reader = Consumer(f"consumer-{number}", *common, self._chance(), places=places, committed=number == 0)
+            self.clients.append(reader)
+        for number in range(2):
+            name = f"transactional-{number}"
+            self.clients.append(TransactionalProducer(name, *common, self._chance(), places=places, values=value))
+        committed = Committed()
+        for number in range(2):
+            self.clients.append(
+                Member(
+                    f"member-{number}", *common, self._chance(), group="group", topics=["orders"], committed=committed
+                )
+            )
+        self.clients.append(Changer("changer", *common, self._chance(), places=places))
         for client in self.clients:
             client.start()
 
@@ -138,11 +156,13 @@ class Run:
         if self.faulty:
             faults = Faults(self.cluster, [client.name for client in self.clients])
             found = plan(chance, list(self.cluster.nodes), begin, end)
-            self.outcome.faults = [fault for number, fault in enumerate(found) if number not in self.left_out]
+            chosen = self.outcome.faults
+            chosen |= {number: fault for number, fault in enumerate(found) if number not in self.left_out}
+            inflicted = [fault for fault in chosen.values() if fault.at < begin + self.until]
             watching = self.loop.create_task(self._watch(faults))
-            await self._within(self.seconds + 2 * SETTLE_S, faults.inflict(self.outcome.faults), "nodes do not come up")
+            await self._within(self.seconds + 2 * SETTLE_S, faults.inflict(inflicted), "nodes do not come up")
             watching.cancel()
-        await asyncio.sleep(max(0.0, end - self.loop.now))
+        await asyncio.sleep(max(0.0, begin + self.until - self.loop.now))
 
     @staticmethod
     async def _watch(faults: Faults) -> None:

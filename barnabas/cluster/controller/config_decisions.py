@@ -1,6 +1,6 @@
 """Decides on configs that are kept in the metadata log: of topics, brokers, client metrics and groups.
 
-Knows nothing of what any config means: which values may be set, the rules that it is handed know. Errors are those of
+Knows nothing of what any config means: rules that are passed in say which values may be set. Errors are those of
 Apache Kafka's ``ConfigAdminManager`` and ``ConfigurationControlManager``.
 """
 

@@ -1,4 +1,4 @@
-"""What the active controller does from time to time: fence who is silent, balance leaders, and show that it lives.
+"""The periodic tasks of the active controller: it fences silent brokers, balances leaders, and writes NoOp records.
 
 Knows nothing of how it is decided. A lone broker needs none of it, and does not import it. Apache Kafka's
 ``PeriodicTaskControlManager`` and the tasks that its ``QuorumController`` registers.

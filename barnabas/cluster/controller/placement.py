@@ -1,7 +1,7 @@
 """Places the replicas of new partitions on brokers.
 
 Knows nothing of topics. The rules of Apache Kafka's ``StripedReplicaPlacer``: racks in turn, and the brokers of a rack
-in turn; fenced brokers only where there are no others, and never as the leader; from a random beginning on.
+in turn, beginning at a random one; fenced brokers only where there are no others, and never as the leader.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Decides on topics: creation, more partitions, deletion.
 
-Knows nothing of logs: brokers learn of their partitions from the image. Which request is refused with which error is
-as Apache Kafka's ``ControllerApis`` and ``ReplicationControlManager`` have it.
+Knows nothing of logs: brokers learn of their partitions from the image. Requests are refused with the errors of Apache
+Kafka's ``ControllerApis`` and ``ReplicationControlManager``.
 """
 
 from collections import Counter

@@ -127,7 +127,7 @@ class Nominee(State):
 
     granted: set[int] = field(default_factory=set)
     rejected: set[int] = field(default_factory=set)
-    asked: set[int] = field(default_factory=set)
+    sent_to: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -235,15 +235,17 @@ class Elections:
             ]
             return [BeginEpoch(voter, self.epoch) for voter in silent]
         if isinstance(state, Resigned) and state.unanswered:
-            told, state.unanswered = state.unanswered, set()
-            return [EndEpoch(voter, self.epoch, state.successors) for voter in self._others() if voter.node_id in told]
+            unanswered, state.unanswered = state.unanswered, set()
+            return [
+                EndEpoch(voter, self.epoch, state.successors) for voter in self._others() if voter.node_id in unanswered
+            ]
         return []
 
     def _ask(self, state: Nominee) -> list[Message]:
         is_pre_vote, end = isinstance(state, Prospective), self._around.log_end()
-        asked = [voter for voter in self._others() if voter.node_id not in state.asked]
-        state.asked |= {voter.node_id for voter in asked}
-        return [AskVote(voter, self.epoch, end, is_pre_vote) for voter in asked]
+        silent = [voter for voter in self._others() if voter.node_id not in state.sent_to]
+        state.sent_to |= {voter.node_id for voter in silent}
+        return [AskVote(voter, self.epoch, end, is_pre_vote) for voter in silent]
 
     def _time_out(self) -> None:
         state = self.state
@@ -344,11 +346,11 @@ class Elections:
 
     # ------------------------------------------------------------ answered by others
 
-    def voted(self, node_id: int, asked: AskVote, *, granted: bool) -> None:
+    def voted(self, node_id: int, request: AskVote, *, granted: bool) -> None:
         """Counts an answer to :class:`AskVote` that has no error."""
         state = self.state
         is_pre_vote = isinstance(state, Prospective)
-        if not isinstance(state, Nominee) or asked.epoch != self.epoch or asked.pre_vote != is_pre_vote:
+        if not isinstance(state, Nominee) or request.epoch != self.epoch or request.pre_vote != is_pre_vote:
             return
         (state.granted if granted else state.rejected).add(node_id)
         voters = self._around.voters().keys()
@@ -361,7 +363,7 @@ class Elections:
     def unanswered(self, node_id: int) -> None:
         """Asks that node again at the next :meth:`poll`: the request, or its answer, is lost."""
         if isinstance(self.state, Nominee) and node_id not in self.state.granted | self.state.rejected:
-            self.state.asked.discard(node_id)
+            self.state.sent_to.discard(node_id)
         elif isinstance(self.state, Resigned):
             self.state.unanswered.add(node_id)
 
@@ -386,6 +388,22 @@ class Elections:
         if isinstance(self.state, Follower):
             self.state.has_fetched = True
             self.state.deadline = self._now() + self._times.fetch
+
+    def refused(self, node_id: int) -> None:
+        """Takes in that a node refuses connections. A follower whose leader does so begins an election soon.
+
+        The leader's process has ended. Apache Kafka waits for ``controller.quorum.fetch.timeout.ms`` all the same. If
+        the other voters still fetch from the leader, they refuse their pre-votes (KIP-996), and nothing has changed.
+        """
+        state = self.state
+        if not (isinstance(state, Follower) and state.elected.leader_id == node_id and state.has_fetched):
+            return
+        state.has_fetched = False  # another one may have this vote
+        if self._has_vote():
+            others = sorted(self._around.voters().keys() - {node_id})
+            place = others.index(self.own.node_id)  # one after the other: so votes are rarely split
+            wait = (place + self._random.random()) * self._times.election / 10
+            state.deadline = min(state.deadline, self._now() + wait)
 
     # ------------------------------------------------------------ leading
 

@@ -18,7 +18,7 @@ from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSna
 from barnabas.wire.types import ZERO_UUID
 
 MAX_WAIT_MS = 500
-"""How long the leader may wait for new records before it answers (``KafkaRaftClient.MAX_FETCH_WAIT_MS``)."""
+"""How long the leader may wait at most for new records before it answers (``KafkaRaftClient.MAX_FETCH_WAIT_MS``)."""
 
 UNKNOWN_HIGH_WATERMARK = -1
 
@@ -43,7 +43,13 @@ class Answer(NamedTuple):
 
 
 def fetch_request(
-    identity: Identity, epoch: int, position: Position, *, high_watermark: int | None, max_bytes: int
+    identity: Identity,
+    epoch: int,
+    position: Position,
+    *,
+    high_watermark: int | None,
+    max_bytes: int,
+    max_wait_ms: int = MAX_WAIT_MS,
 ) -> FetchRequest:
     """Returns the request for what follows ``position``. ``epoch`` is that of the leader, as far as this node knows."""
     partition = FetchRequest.FetchTopic.FetchPartition(
@@ -59,7 +65,7 @@ def fetch_request(
         cluster_id=identity.cluster_id,
         replica_id=identity.node_id,
         replica_state=FetchRequest.ReplicaState(replica_id=identity.node_id),
-        max_wait_ms=MAX_WAIT_MS,
+        max_wait_ms=max_wait_ms,
         min_bytes=0,
         max_bytes=max_bytes,
         topics=[FetchRequest.FetchTopic(topic=CLUSTER_METADATA, topic_id=TOPIC_ID, partitions=[partition])],

@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any, Protocol
 
 from barnabas.clock import Scheduler, Timer
-from barnabas.cluster.features import KRAFT
 from barnabas.cluster.quorum.client import Leadership, ReplicaKey
 from barnabas.cluster.quorum.snapshots import KRaftState
-from barnabas.cluster.quorum.voter_changes import Levels, voter_record, voters_of
+from barnabas.cluster.quorum.voter_changes import voters_of
+from barnabas.cluster.quorum.voters import LEVELS, Levels, voter_record
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError
 from barnabas.peers.peers import Peers, error_of
@@ -26,7 +26,6 @@ from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest
 logger = logging.getLogger(__name__)
 
 LANE = "voters"
-LEVELS = Levels(KRAFT.first, KRAFT.last)
 
 
 class Following(Protocol):
@@ -75,7 +74,7 @@ class Membership:
         """Begins to tell a new leader."""
         self.stop()
         self._knows_in_memory = False
-        self._timer = self._scheduler.call_later(0, self._tell)
+        self._timer = self._scheduler.call_later(0, self._report)
 
     def stop(self) -> None:
         """Tells nothing any more."""
@@ -83,19 +82,19 @@ class Membership:
             self._timer.cancel()
             self._timer = None
 
-    def _tell(self) -> None:
-        """Tells what the leader does not know, and looks again later: the voters may change."""
-        self._timer = self._scheduler.call_later(self._interval_s, self._tell)
+    def _report(self) -> None:
+        """Sends the leader what it does not know of this node, and checks again later, as the voters may change."""
+        self._timer = self._scheduler.call_later(self._interval_s, self._report)
         request = self._request()
         leader_id = self._node.leadership.leader_id
         if isinstance(request, UpdateRaftVoterRequest) and leader_id == self._node.key.node_id:
             with contextlib.suppress(KafkaError):  # another change is not committed yet
                 self._update_voter(self._node.key, self._node.voter_endpoints, LEVELS)
         elif request is not None:
-            done: Callable[[Any, KafkaError | None], object] = partial(self._told, request)
+            done: Callable[[Any, KafkaError | None], object] = partial(self._answered, request)
             self._peers.send(leader_id, request, done, lane=LANE)
 
-    def _told(self, request: Request, response: Any, error: KafkaError | None) -> None:
+    def _answered(self, request: Request, response: Any, error: KafkaError | None) -> None:
         if response is not None:
             error = error_of(response.error_code)
         if error is None:
@@ -109,7 +108,7 @@ class Membership:
         _, kraft = node.latest_voters()
         voters = voters_of(kraft)
         if node.has_vote:
-            own = voter_record(node.key, node.voter_endpoints, LEVELS)
+            own = voter_record(node.key, node.voter_endpoints)
             is_known = voters[node.key.node_id] == own if kraft.version else self._knows_in_memory
             return None if is_known or not node.voter_endpoints else self._update()
         if not self._joins or not kraft.version or not node.voter_endpoints:

@@ -42,7 +42,7 @@ from barnabas.errors import (
 )
 from barnabas.log.files import Files
 from barnabas.log.follower import EpochEnd, Position
-from barnabas.peers.peers import Peers
+from barnabas.peers.peers import ConnectionRefused, Peers
 from barnabas.wire.message import Request
 from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotResponse
@@ -70,6 +70,15 @@ class Limits(NamedTuple):
     retry_backoff_ms: int = 20
     fetch_max_bytes: int = 1 << 20
     fetch_snapshot_max_bytes: int = 1 << 20
+
+    @property
+    def fetch_max_wait_ms(self) -> int:
+        """How long the leader may wait before it answers.
+
+        With the time-out of Apache Kafka's default that is its 500 ms. With a short one it is half of that: a leader
+        that has nothing new would answer when the time-out has passed, and the node would take it for gone.
+        """
+        return min(fetching.MAX_WAIT_MS, self.fetch_timeout_ms // 2)
 
 
 DEFAULT_LIMITS = Limits()
@@ -258,21 +267,21 @@ class Observer:
 
         Otherwise returns whether it is of use to ask again at once (``KafkaRaftClient.maybeHandleCommonResponse``).
         """
-        known, told = self.leadership, answer.leadership
-        if told is None:
+        known, named = self.leadership, answer.leadership
+        if named is None:
             return False
         for node_id, host, port in answer.endpoints:
             self._controllers.learn(node_id, host, port)
-        names_leader = told.leader_id != NO_NODE
-        if told.epoch < known.epoch or isinstance(answer.error, UnknownLeaderEpoch):
+        names_leader = named.leader_id != NO_NODE
+        if named.epoch < known.epoch or isinstance(answer.error, UnknownLeaderEpoch):
             return False
-        is_other = told.epoch == known.epoch and known.leader_id not in (NO_NODE, told.leader_id)
-        if names_leader and (told.leader_id == self.node_id or is_other):
-            logger.error("Node %d is said to lead epoch %d, in which %s", told.leader_id, told.epoch, known)
+        is_other = named.epoch == known.epoch and known.leader_id not in (NO_NODE, named.leader_id)
+        if names_leader and (named.leader_id == self.node_id or is_other):
+            logger.error("Node %d is said to lead epoch %d, in which %s", named.leader_id, named.epoch, known)
             return False
-        if told.epoch > known.epoch or (names_leader and known.leader_id == NO_NODE):
-            self._follow(told)
-            return None if answer.error is None and told.epoch == known.epoch else names_leader
+        if named.epoch > known.epoch or (names_leader and known.leader_id == NO_NODE):
+            self._follow(named)
+            return None if answer.error is None and named.epoch == known.epoch else names_leader
         return None if answer.error is None or isinstance(answer.error, SnapshotNotFound) else False
 
     # ------------------------------------------------------------ asking
@@ -329,6 +338,7 @@ class Observer:
                 position,
                 high_watermark=self.high_watermark,
                 max_bytes=limits.fetch_max_bytes,
+                max_wait_ms=limits.fetch_max_wait_ms,
             )
             take = self._take_batches
         done = partial(self._answered, attempt, target, take)
@@ -346,6 +356,8 @@ class Observer:
             return  # this node has stopped following
         self._attempt = None
         answer = Answer(error) if response is None else fetching.read_answer(response)
+        if isinstance(error, ConnectionRefused):
+            self._refused(target)
         of_use = self._guard(partial(self._take, answer, take))
         if answer.error is not None and not of_use and not isinstance(answer.error, ELECTIONS):
             self._complain(f"node {target} answers {answer.error!r}")
@@ -371,6 +383,9 @@ class Observer:
             self.stop()
             self._on_fatal(str(failure))
         return False
+
+    def _refused(self, node_id: int) -> None:
+        """Takes in that nobody listens there. A node without a vote can only ask another one."""
 
     def _back_off(self, node_id: int) -> None:
         self._backing_off[node_id] = self._clock.monotonic() + self._limits.retry_backoff_ms / 1000
@@ -417,8 +432,8 @@ class Observer:
         if self._download is None:
             return False
         snapshot_id, received = self._download
-        told = SnapshotId(piece.snapshot_id.end_offset, piece.snapshot_id.epoch)
-        if piece.error_code or told != snapshot_id or piece.position != len(received) or not piece.unaligned_records:
+        sent_id = SnapshotId(piece.snapshot_id.end_offset, piece.snapshot_id.epoch)
+        if piece.error_code or sent_id != snapshot_id or piece.position != len(received) or not piece.unaligned_records:
             self._download = None  # the leader has deleted it: it tells the next one
             return False
         received += piece.unaligned_records

@@ -1,7 +1,8 @@
 """A controller of several: it copies the metadata log from the leader, takes part in elections, and may lead.
 
-Knows nothing of sockets, or of what the metadata records mean. What a node without a vote does it does as well; who is
-elected says :mod:`~barnabas.cluster.quorum.elections`. Apache Kafka's ``KafkaRaftClient`` (KIP-595, KIP-853, KIP-996).
+Knows nothing of sockets, or of what the metadata records mean. It does all that an observer does. The module
+:mod:`~barnabas.cluster.quorum.elections` decides who is elected. Apache Kafka's ``KafkaRaftClient`` (KIP-595, KIP-853,
+KIP-996).
 """
 
 import logging
@@ -35,7 +36,8 @@ from barnabas.cluster.quorum.observer import Observer
 from barnabas.cluster.quorum.quorum_state import CorruptQuorumState, QuorumState, read_quorum_state, write_quorum_state
 from barnabas.cluster.quorum.record_batches import EncodedBatch, control_batch
 from barnabas.cluster.quorum.snapshots import KRaftState, control_records
-from barnabas.cluster.quorum.voter_changes import Levels, VoterChanges, voter_record
+from barnabas.cluster.quorum.voter_changes import VoterChanges
+from barnabas.cluster.quorum.voters import voter_record
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import InvalidUpdateVersion, KafkaError, KafkaStorageError, NotController
 from barnabas.records.batch import RecordBatch
@@ -330,6 +332,10 @@ class RaftVoter(Observer):
         self.elections.fetched()
         return super()._fetched()
 
+    def _refused(self, node_id: int) -> None:
+        self.elections.refused(node_id)
+        self._elect()
+
     def _learn_voters(self, kraft: KRaftState) -> None:
         super()._learn_voters(kraft)
         self.elections.voters_changed()
@@ -473,7 +479,7 @@ class RaftVoter(Observer):
         """
         if not self.is_leader:
             raise NotController
-        own = voter_record(self.key, self.voter_endpoints, Levels(KRAFT.first, KRAFT.last))
+        own = voter_record(self.key, self.voter_endpoints)
         known = {**self.changes.in_memory, self.node_id: own}
         missing = sorted(set(self.voters()) - set(known))
         if missing:

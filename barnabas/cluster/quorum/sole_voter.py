@@ -23,6 +23,7 @@ from barnabas.cluster.quorum.quorum_state import (
 )
 from barnabas.cluster.quorum.record_batches import Control, Decoded, EncodedBatch, control_batch
 from barnabas.cluster.quorum.snapshots import KRaftState, after_control, control_records
+from barnabas.cluster.quorum.voters import voter_record
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaStorageError, NotController
 from barnabas.log.files import Files
@@ -267,16 +268,6 @@ class SoleVoter:
 
 def only_voter(node_id: int, directory_id: bytes, endpoints: Sequence[Endpoint]) -> KRaftState:
     """Returns the state of a quorum whose only voter is this node, by its directory (KIP-853)."""
-    return KRaftState(KRAFT.last, VotersRecord(version=0, voters=[voter_of(node_id, directory_id, endpoints)]))
-
-
-def voter_of(node_id: int, directory_id: bytes, endpoints: Sequence[Endpoint]) -> VotersRecord.Voter:
-    """Returns a voter of a dynamic quorum as the metadata log names it."""
-    return VotersRecord.Voter(
-        voter_id=node_id,
-        voter_directory_id=directory_id,
-        endpoints=[VotersRecord.Voter.Endpoint(name=each.name, host=each.host, port=each.port) for each in endpoints],
-        kraft_version_feature=VotersRecord.Voter.KRaftVersionFeature(
-            min_supported_version=KRAFT.first, max_supported_version=KRAFT.last
-        ),
+    return KRaftState(
+        KRAFT.last, VotersRecord(version=0, voters=[voter_record(ReplicaKey(node_id, directory_id), endpoints)])
     )

@@ -5,8 +5,8 @@ Apache Kafka's ``AddVoterHandler``, ``RemoveVoterHandler`` and ``UpdateVoterHand
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.cluster.features import KRAFT_VERSION
@@ -14,6 +14,7 @@ from barnabas.cluster.quorum.client import ReplicaKey
 from barnabas.cluster.quorum.controllers import Controllers
 from barnabas.cluster.quorum.leader_log import Replica
 from barnabas.cluster.quorum.snapshots import KRaftState
+from barnabas.cluster.quorum.voters import Levels, Voter, voter_record
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import (
     DuplicateVoter,
@@ -38,14 +39,6 @@ CAUGHT_UP_MS = 3_600_000
 """A new voter must have been caught up within this time (``LeaderState.isReplicaCaughtUp``)."""
 
 Done = Callable[[KafkaError | None], object]
-Voter = VotersRecord.Voter
-
-
-class Levels(NamedTuple):
-    """The levels of ``kraft.version`` that a node supports."""
-
-    first: int
-    last: int
 
 
 class Leading(Protocol):
@@ -220,7 +213,7 @@ class VoterChanges:
             self._end(
                 InvalidRequest(
                     f"Aborted add voter operation for {text_of(key)} since the {KRAFT_VERSION} range "
-                    f"(min: {levels.first}, max: {levels.last}) doesn't support the finalized version {kraft.version}"
+                    f"{_range_of(response)} doesn't support the finalized version {kraft.version}"
                 )
             )
         elif not self._is_caught_up(key):
@@ -296,24 +289,22 @@ def voters_record(voters: Mapping[int, Voter]) -> tuple[ControlRecordType, Messa
     return ControlRecordType.KRAFT_VOTERS, record, 0
 
 
-def voter_record(key: ReplicaKey, endpoints: Iterable[Endpoint], levels: Levels) -> Voter:
-    """Returns a voter as the log names it."""
-    return Voter(
-        voter_id=key.node_id,
-        voter_directory_id=key.directory_id,
-        endpoints=[Voter.Endpoint(name=each.name, host=each.host, port=each.port) for each in endpoints],
-        kraft_version_feature=Voter.KRaftVersionFeature(
-            min_supported_version=levels.first, max_supported_version=levels.last
-        ),
-    )
-
-
 def kraft_levels(response: ApiVersionsResponse) -> Levels:
     """Returns the levels of ``kraft.version`` that a node says it supports; without one, 0."""
-    for each in response.supported_features:
-        if each.name == KRAFT_VERSION:
-            return Levels(each.min_version, each.max_version)
-    return Levels(0, 0)
+    return _named_levels(response) or Levels(0, 0)
+
+
+def _named_levels(response: ApiVersionsResponse) -> Levels | None:
+    named = (
+        Levels(each.min_version, each.max_version) for each in response.supported_features if each.name == KRAFT_VERSION
+    )
+    return next(named, None)
+
+
+def _range_of(response: ApiVersionsResponse) -> str:
+    """Returns the levels as Apache Kafka's text has them: a range that the node names lacks its closing bracket."""
+    levels = _named_levels(response)
+    return "(min: 0, max: 0)" if levels is None else f"(min: {levels.first}, max: {levels.last}"
 
 
 def text_of(key: ReplicaKey) -> str:

@@ -51,6 +51,13 @@ LEVELS: Final = {
 }
 """How errors of a leader are logged that go away with the next metadata; others are errors. All are tried again."""
 
+FIRST_PAUSE_S: Final = 0.01
+"""Before a partition is fetched again after one of these errors; twice as long each time, up to ``backoff_s``.
+
+A follower often hears of a new leader a millisecond before the leader does. Apache Kafka pauses for
+``replica.fetch.backoff.ms`` at once: then nothing is acknowledged with acks=all for that time.
+"""
+
 SESSION_LOST: Final = (FetchSessionIdNotFound.code, InvalidFetchSessionEpoch.code)
 """The leader has evicted the session, or was started again: the next request needs no pause."""
 
@@ -68,13 +75,14 @@ class FetchSettings(NamedTuple):
 class Following:
     """A partition that follows a leader in one epoch."""
 
-    __slots__ = ("is_behind", "is_throttled", "leader_epoch", "partition")
+    __slots__ = ("is_behind", "is_throttled", "leader_epoch", "partition", "pause_s")
 
     def __init__(self, partition: Partition, *, is_throttled: bool) -> None:
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
         self.is_throttled = is_throttled
         self.is_behind = True  #: whether the leader is known to have more, or is not known to have no more
+        self.pause_s = FIRST_PAUSE_S  #: after the next error of :data:`LEVELS`
 
     def wanted(self, max_bytes: int) -> Wanted:
         """Returns what to fetch next."""
@@ -272,6 +280,7 @@ class Fetcher:
         if data.error_code:
             self._refused(key, following, kind_of(data.error_code), now)
             return 0
+        following.pause_s = FIRST_PAUSE_S
         diverging = data.diverging_epoch
         fetched = Fetched(
             data.records or b"",
@@ -318,7 +327,11 @@ class Fetcher:
             return
         level = LEVELS.get(error.code, logging.ERROR)
         logger.log(level, "The leader of %s in epoch %d answers %s", name, following.leader_epoch, error.__name__)
-        self._delay(key, now + self._settings().backoff_s)
+        pause_s = self._settings().backoff_s
+        if error.code in LEVELS:
+            pause_s = min(pause_s, following.pause_s)
+            following.pause_s = 2 * pause_s
+        self._delay(key, now + pause_s)
 
     def _delay(self, key: Key, until: float) -> None:
         self._delayed[key] = until

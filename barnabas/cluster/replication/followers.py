@@ -239,6 +239,11 @@ class Followers:
         if starts_later:
             self._started_later()
 
+    @property
+    def replicas(self) -> Iterable[Replica]:
+        """The followers."""
+        return self._replicas.values()
+
     def in_sync(self) -> Iterable[Replica]:
         """Returns the followers in the ISR."""
         return (replica for replica in self._replicas.values() if replica.broker_id in self.isr)

@@ -1,0 +1,118 @@
+"""An admin client of a simulation: topics come and go, configs change, partitions move, leaders are elected.
+
+Knows nothing of faults. What was acknowledged is looked for in the end.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from barnabas.errors import KafkaError
+from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
+from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.types import ZERO_UUID
+from tests.simulation.clients import PAUSE_S, REQUEST_MS, Client, Place, check
+
+TOPIC = 2
+"""A type of resources with configs."""
+SET = 0
+RATE_S = 1.0
+ENOUGH = 50
+"""How often the metadata of a broker may be late."""
+
+
+class Changer(Client):
+    """Changes one thing after the other. A name is used for one topic only: what comes late cannot mislead."""
+
+    def __init__(self, *args: Any, places: list[Place]) -> None:
+        super().__init__(*args)
+        self.places = places
+        self.created: set[str] = set()  #: acknowledged, and never asked to be deleted
+        self.deleted: set[str] = set()  #: acknowledged
+        self.names = 0
+        self.wrong = 0  #: how often what was acknowledged was not seen
+
+    async def run(self) -> None:
+        kinds: list[Callable[[], Awaitable[None]]] = [
+            self._create, self._create, self._delete, self._configure, self._move, self._elect,
+        ]  # fmt: skip
+        while not self.is_stopping:
+            try:
+                await self.random.choice(kinds)()
+            except KafkaError:
+                await self.pause()
+            await self.pause(RATE_S)
+        await self._verify()
+
+    async def _any(self, request: Any) -> Any:
+        return await self.ask(self.random.choice(self.brokers), request)
+
+    # ------------------------------------------------------------ topics
+
+    async def _create(self) -> None:
+        self.names += 1
+        name = f"extra-{self.names}"
+        wanted = CreateTopicsRequest.CreatableTopic(
+            name=name, num_partitions=1, replication_factor=self.random.choice([2, 3]), assignments=[], configs=[]
+        )
+        answer = await self._any(CreateTopicsRequest(topics=[wanted], timeout_ms=REQUEST_MS, validate_only=False))
+        check(answer.topics[0].error_code)
+        self.created.add(name)
+
+    async def _delete(self) -> None:
+        if len(self.created) < 2:
+            return
+        name = self.random.choice(sorted(self.created))
+        self.created.discard(name)
+        state = DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=ZERO_UUID)
+        answer = await self._any(DeleteTopicsRequest(topics=[state], timeout_ms=REQUEST_MS))
+        check(answer.responses[0].error_code)
+        self.deleted.add(name)
+
+    async def _verify(self) -> None:
+        """Looks for what was acknowledged. Brokers may be late, so it looks again for a while."""
+        while True:
+            try:
+                answer = await self._any(MetadataRequest(topics=None, allow_auto_topic_creation=False))
+            except KafkaError:
+                await self.pause()
+                continue
+            known = {topic.name for topic in answer.topics}
+            if self.created <= known and not self.deleted & known:
+                return
+            self.wrong += 1
+            if self.wrong > ENOUGH:
+                raise AssertionError(
+                    f"topics are gone: {sorted(self.created - known)}, are there again: {sorted(self.deleted & known)}"
+                )
+            await self.pause(PAUSE_S)
+
+    # ------------------------------------------------------------ partitions
+
+    async def _configure(self) -> None:
+        kind = IncrementalAlterConfigsRequest.AlterConfigsResource
+        value = str(self.random.randrange(60_000, 100_000_000))
+        config = kind.AlterableConfig(name="max.compaction.lag.ms", config_operation=SET, value=value)
+        topic = self.random.choice(self.places)[0]
+        resource = kind(resource_type=TOPIC, resource_name=topic, configs=[config])
+        answer = await self._any(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False))
+        check(answer.responses[0].error_code)
+
+    async def _move(self) -> None:
+        """Puts the replicas of a partition into another order, or takes one of them away for a while."""
+        topic, index = self.random.choice(self.places)
+        replicas = self.random.sample(self.brokers, self.random.choice([2, 3]))
+        kind = AlterPartitionReassignmentsRequest.ReassignableTopic
+        partition = kind.ReassignablePartition(partition_index=index, replicas=replicas)
+        request = AlterPartitionReassignmentsRequest(
+            timeout_ms=REQUEST_MS, topics=[kind(name=topic, partitions=[partition])]
+        )
+        answer = await self._any(request)
+        check(answer.error_code)
+
+    async def _elect(self) -> None:
+        answer = await self._any(ElectLeadersRequest(topic_partitions=None, timeout_ms=REQUEST_MS))
+        check(answer.error_code)

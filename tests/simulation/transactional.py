@@ -1,0 +1,114 @@
+"""A transactional producer of a simulation: it writes to several partitions, and commits or aborts (KIP-98, KIP-890).
+
+Knows nothing of faults. Its transactions go into a history with what became of them.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from barnabas.errors import DuplicateSequenceNumber, KafkaError
+from barnabas.records.builder import build_batch
+from barnabas.wire.messages.end_txn import EndTxnRequest
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.produce import ProduceRequest
+from tests.history.records import FAIL, INFO, OK, TRANSACTION, Operation, Send
+from tests.simulation.clients import REQUEST_MS, Place, check
+from tests.simulation.coordinated import TRANSACTIONS, CoordinatedClient, top_error
+
+RATE_S = 0.2
+
+
+class TransactionalProducer(CoordinatedClient):
+    """One transaction after the other, with a transactional id of its own.
+
+    What fails is aborted by InitProducerId, as clients do. A commit whose outcome cannot be learned counts as one that
+    may have taken effect.
+    """
+
+    coordinator_type = TRANSACTIONS
+
+    def __init__(self, *args: Any, places: list[Place], values: Callable[[], int], timeout_ms: int = 10_000) -> None:
+        super().__init__(*args)
+        self.places, self.values, self.timeout_ms = places, values, timeout_ms
+        self.producer_id, self.epoch = -1, -1
+        self.sequences: dict[Place, int] = defaultdict(int)
+        self.coordinator_key = self.name
+
+    async def run(self) -> None:
+        while not self.is_stopping:
+            try:
+                await self._init()
+                while not self.is_stopping:
+                    await self._transaction()
+                    await self.pause(RATE_S)
+            except KafkaError:
+                await self.pause()
+
+    # ------------------------------------------------------------ requests
+
+    async def _init(self) -> None:
+        request = InitProducerIdRequest(transactional_id=self.name, transaction_timeout_ms=self.timeout_ms)
+        self._go_on(await self.insist(lambda: self.ask_coordinator(request, top_error)))
+
+    def _go_on(self, answer: Any) -> None:
+        if (answer.producer_id, answer.producer_epoch) != (self.producer_id, self.epoch):
+            self.sequences.clear()
+        self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+
+    # ------------------------------------------------------------ transactions
+
+    async def _transaction(self) -> None:
+        """Does one transaction. :raises KafkaError: it has failed, or its outcome is not known"""
+        producer = f"{self.name}/{self.producer_id}/{self.epoch}"
+        operation = Operation(self.name, TRANSACTION, FAIL, self.loop.now, producer=producer)
+        try:
+            for _ in range(self.random.choice((1, 2, 3, 5))):
+                await self._send(self.random.choice(self.places), operation)
+                if self.random.random() < 0.3:
+                    await self.pause()
+            await self._end(operation, committed=self.random.random() < 0.7)
+        finally:
+            operation.end = self.loop.now
+            self.history.add(operation)
+
+    async def _send(self, place: Place, operation: Operation) -> None:
+        sends = [Send(f"{place[0]}-{place[1]}", self.values()) for _ in range(self.random.choice((1, 1, 2)))]
+        operation.sends += sends
+        data = build_batch(
+            [(None, str(send.value).encode(), self.clock.time_ms()) for send in sends],
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            base_sequence=self.sequences[place],
+            is_transactional=True,
+        )
+        self.sequences[place] += len(sends)
+        base_offset = await self.insist(lambda: self._produce(place, bytes(data)))
+        for index, send in enumerate(sends):
+            send.offset = base_offset + index if base_offset >= 0 else -1
+
+    async def _produce(self, place: Place, data: bytes) -> int:
+        """Sends a batch. Returns its offset, -1 if that is not known. :raises KafkaError: it is not acknowledged"""
+        part = ProduceRequest.TopicProduceData.PartitionProduceData(index=place[1], records=memoryview(data))
+        try:
+            leader = await self.leader(*place)
+            topic = ProduceRequest.TopicProduceData(topic_id=self.topic_ids[place[0]], partition_data=[part])
+            request = ProduceRequest(transactional_id=self.name, acks=-1, timeout_ms=REQUEST_MS, topic_data=[topic])
+            response = (await self.ask(leader, request)).responses[0].partition_responses[0]
+            if response.error_code == DuplicateSequenceNumber.code:
+                return -1
+            check(response.error_code)
+        except KafkaError:
+            self.leaders.pop(place, None)
+            raise
+        return int(response.base_offset)
+
+    async def _end(self, operation: Operation, *, committed: bool) -> None:
+        request = EndTxnRequest(
+            transactional_id=self.name, producer_id=self.producer_id, producer_epoch=self.epoch, committed=committed
+        )
+        if committed:
+            operation.asked, operation.outcome = self.loop.now, INFO
+        self._go_on(await self.insist(lambda: self.ask_coordinator(request, top_error)))
+        if committed:
+            operation.outcome = OK
