@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import functools
 import os
+import random
 import shutil
 import signal
 import socket
@@ -18,8 +19,13 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import pytest
+
 CURRENT, PREVIOUS = "4.3.1", "3.9.1"
 """The release to be like, and the last one whose Java client still speaks the oldest versions."""
+
+RELEASES = [CURRENT, pytest.param(PREVIOUS, marks=pytest.mark.long)]
+"""For tests of what :mod:`test_java_clients` has of both already."""
 
 ARTIFACTS = ("kafka_2.13", "kafka-tools", "kafka-streams")
 SLF4J_SIMPLE = "1.7.36"
@@ -28,6 +34,9 @@ FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.
 """A JVM that lives for a second or two, or has little to do, spends it better on starting than on optimising."""
 
 HEAP = ("-Xms512m", "-Xmx1g")
+
+CHANCE = random.SystemRandom()
+"""Each process has its own: pytest gives all workers the same seed."""
 
 
 class KafkaUnavailable(Exception):
@@ -185,10 +194,16 @@ def run_java(
 
 
 def free_port() -> int:
-    """A TCP port that nobody was listening on a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port that nobody was listening on a moment ago.
+
+    It is none of those that systems give to connections and to listeners on port 0: other tests would take it while a
+    node starts, or is down.
+    """
+    while True:
+        port = CHANCE.randrange(10_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def answers(port: int, host: str = "127.0.0.1") -> bool:
@@ -210,6 +225,26 @@ def await_answers(
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"the broker did not start:\n{log.read_text(errors='replace')[-2000:]}")
         time.sleep(0.02)
+
+
+#: What Apache Kafka calls an error without anybody's fault, in the line itself or in that of the exception below it.
+NOBODYS_FAULT = (
+    "NotControllerException",  # a heartbeat comes after the controller's election and before its activation
+    "controller event queue overloaded",  # a heartbeat comes late because this machine is busy
+    "Exceptionally slow controller event",  # the same
+    "to exist, but it was missing. Creating",  # a reassignment adds a replica
+    "OutOfOrderSequenceException",  # librdkafka sends to the new leader before the old one's connection has failed
+)
+
+
+def errors_of(said: str) -> list[str]:
+    """The lines of a log of Apache Kafka's that are errors, but for those that are nobody's fault."""
+    lines = said.splitlines()
+    return [
+        line
+        for at, line in enumerate(lines)
+        if " ERROR " in line and not any(each in "".join(lines[at : at + 2]) for each in NOBODYS_FAULT)
+    ]
 
 
 class ApacheKafka:

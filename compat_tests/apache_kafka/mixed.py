@@ -13,7 +13,7 @@ from pathlib import Path
 
 from compat_tests.running import environment
 
-from .apache import CURRENT, FLAGS, await_answers, free_port, java_command, quick, run_java
+from .apache import CURRENT, FLAGS, await_answers, errors_of, free_port, java_command, quick, run_java
 
 APACHE, BARNABAS = "apache", "barnabas"
 CONTROLLER_ID = 100
@@ -21,14 +21,6 @@ CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 SMALL_HEAP = ("-Xms96m", "-Xmx256m")
 
 COPIES = 3
-
-#: What Apache Kafka calls an error without anybody's fault, in the line itself or in that of the exception below it.
-NOBODYS_FAULT = (
-    "NotControllerException",  # a heartbeat comes after the controller's election and before its activation
-    "controller event queue overloaded",  # a heartbeat comes late because this machine is busy
-    "to exist, but it was missing. Creating",  # a reassignment adds a replica
-    "OutOfOrderSequenceException",  # librdkafka sends to the new leader before the old one's connection has failed
-)
 
 COMMON = {
     "controller.listener.names": "CONTROLLER",
@@ -126,11 +118,9 @@ class Node:
 
     def errors(self) -> list[str]:
         """The lines of its log that are errors."""
-        lines = self.said().splitlines()
-        errors = [index for index, line in enumerate(lines) if " ERROR " in line or line.startswith("Traceback")]
         if self.kind == APACHE:
-            errors = [at for at in errors if not any(each in "".join(lines[at : at + 2]) for each in NOBODYS_FAULT)]
-        return [lines[index] for index in errors]
+            return errors_of(self.said())
+        return [line for line in self.said().splitlines() if " ERROR " in line or line.startswith("Traceback")]
 
 
 def python() -> list[str]:

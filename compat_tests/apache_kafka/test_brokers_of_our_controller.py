@@ -17,7 +17,7 @@ from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.raw import Client
 
-from .apache import ApacheBroker
+from .apache import ApacheBroker, errors_of
 from .load import PARTITIONS, WITHIN, Load
 from .test_metadata_observers import CLUSTER_ID, Controller
 
@@ -159,4 +159,4 @@ def test_brokers_come_and_go(three: Three) -> None:
     assert response.error_code == 0  # type: ignore[attr-defined]
     assert three.controller.complaints() == []
     for broker in three.brokers.values():
-        assert [line for line in broker.log.read_text().splitlines() if " ERROR " in line] == []
+        assert errors_of(broker.log.read_text()) == []

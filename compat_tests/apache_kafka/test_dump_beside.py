@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
-from barnabas.cli import commands
+from barnabas.cli import commands, main
 from barnabas.cli.dumping.files import kind_of, rows
 from barnabas.cli.dumping.logs import Options
 from barnabas.cli.dumping.rows import Source
@@ -294,3 +294,31 @@ def errors(directory: Path) -> list[str]:
     assert bool(result.return_value) is bool(found)
     assert re.search(r"(No findings\.|0 errors, \d+ warnings?)\n$", result.output) or found
     return found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options"),
+    [
+        ("*-*/*.log", ["--deep-iteration"]),
+        ("[st]*-*/*.log", ["--print-data-log"]),
+        ("trimmed-*/*.log", ["--print-data-log", "--skip-record-metadata"]),
+        ("orders-0/*.log", ["--max-bytes", "250000"]),
+        *((f"{topic}-*/{pattern}", [option]) for topic, (_, option, pattern) in DECODED.items()),
+        ("__cluster_metadata-0/*.checkpoint", ["--cluster-metadata-decoder"]),
+        ("bootstrap.checkpoint", ["--cluster-metadata-decoder"]),
+        ("*-*/*index", []),
+        ("*-*/*.snapshot", []),
+    ],
+)
+def test_the_tool_prints_the_same(
+    data: Path,
+    theirs: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+    pattern: str,
+    options: list[str],
+) -> None:
+    files = [path for path in sorted(data.glob(pattern)) if path.stat().st_size]
+    assert files or pattern == "__cluster_metadata-0/*.checkpoint"
+    expected = theirs(files, *options) if files else ""
+    assert main(["kafka", "dump-log", "--files", ",".join(map(str, files)), *options]) == 0
+    assert capsys.readouterr().out.splitlines() == (expected.splitlines() or ["Dumping "])

@@ -121,6 +121,8 @@ def metadata_records(home: Path) -> dict[str, Counter[str]]:
         kind = record["type"]
         data = record["data"] if kind in ("FEATURE_LEVEL_RECORD", "CONFIG_RECORD", "CLEAR_ELR_RECORD") else ""
         found.setdefault(kind, Counter())[f"{record['version']} {data}"] += 1
+    registered = found["REGISTER_BROKER_RECORD"]  # more than one where an answer came late and a broker tried again
+    found["REGISTER_BROKER_RECORD"] = Counter(set(registered))
     return found
 
 

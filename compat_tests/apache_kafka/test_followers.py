@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from barnabas.cli import commands
 from compat_tests.running import BarnabasProcess
 
-from .apache import ApacheKafka, free_port
+from .apache import ApacheKafka, errors_of, free_port
 
 pytestmark = pytest.mark.xdist_group("several_brokers")  # it has brokers of its own
 
@@ -142,4 +142,4 @@ def test_a_follower_of_an_apache_leader(apache: ApacheKafka, ours: BarnabasProce
     until(lambda: not (data / f"{TOPIC}-0").exists() and not (data / f"{TOPIC}-1").exists())
 
     assert ours.complaints() == []
-    assert [line for line in apache.log.read_text().splitlines() if " ERROR " in line] == []
+    assert errors_of(apache.log.read_text()) == []

@@ -93,11 +93,16 @@ def test_a_throttled_fetch_has_no_topics(both: dict[str, str]) -> None:
             produce("fetched", 6000),
         )
         set_quota(bootstrap, {"client-id": "reader"}, consumer_byte_rate=1000)
-        first, second = play(bootstrap, *(fetch("fetched", client_id="reader") for _ in range(2)))
+        (first, second), took = timed(bootstrap, *(fetch("fetched", client_id="reader") for _ in range(2)))
         counts = [sum(len(each["Partitions"]) for each in answer["Responses"]) for answer in (first, second)]
-        return counts, first["ThrottleTimeMs"], second["ThrottleTimeMs"] // 1000, second["SessionId"]
+        return (counts, first["ThrottleTimeMs"], second["SessionId"]), second["ThrottleTimeMs"] / 1000, took
 
-    assert alike(both, found)[0] == [1, 0]
+    ours, theirs = on_both(both, found).values()
+    assert ours[0] == theirs[0]
+    assert ours[0][0] == [1, 0]
+    # Rate: the bytes by the quota, less the time since the oldest sample began, which is up to a sample (1 s) ago.
+    assert abs(ours[1] - theirs[1]) <= 1 + max(ours[2], theirs[2])
+    assert min(ours[1], theirs[1]) > 0
 
 
 OF_A_CLIENT: dict[str, dict[str, Any]] = {
@@ -160,7 +165,7 @@ def test_a_throttled_share_fetch_acknowledges_and_leaves_its_session_as_it_was(b
     def found(bootstrap: str) -> Any:
         set_quota(bootstrap, {"client-id": "slow-sharer"}, consumer_byte_rate=1)
         steps = (
-            share_fetch(0, T0, group="~s", member="bert"),
+            share_fetch(0, T0, group="~s", member="bert", MaxWaitMs=10_000),  # until there are the records
             replace(
                 share_fetch(1, ("~t", 1), said={T0: [(0, 0, ACCEPT)]}, group="~s", member="bert", on="slow"),
                 client_id="slow-sharer",
@@ -208,8 +213,7 @@ def test_changes_of_the_cluster_are_refused(both: dict[str, str]) -> None:
                 on=f"{v}",
             )
 
-        answers = play(
-            bootstrap,
+        steps = (
             wanted(*topics, v=7),
             wanted({"Name": "m-c", "NumPartitions": 1, "ReplicationFactor": 1}, v=6),
             wanted({"Name": "m-d", "NumPartitions": 1, "ReplicationFactor": 1}, v=5),
@@ -226,19 +230,24 @@ def test_changes_of_the_cluster_are_refused(both: dict[str, str]) -> None:
             ask("DeleteTopics", v=5, TopicNames=["m-a"], TimeoutMs=9000, client_id="changer", on="delete-5"),
             ask("DeleteTopics", v=4, TopicNames=["m-a"], TimeoutMs=9000, client_id="changer", on="delete-4"),
         )
+        answers, spans = [], []
+        for step in steps:
+            began = time.monotonic()
+            answers += play(bootstrap, step)
+            spans.append((began, time.monotonic()))
+        # The bucket holds eleven samples' worth of tokens; the first request took 16. It gains one a second.
+        for debt, answer, (began, ended) in zip((5, 6, 6, 6, 6, 6 + 8), answers[1:], spans[1:], strict=True):
+            due = answer["ThrottleTimeMs"] / 1000
+            assert due + began - spans[0][1] - 0.01 <= debt <= due + ended - spans[0][0] + 0.01, answer
         entries = [answer.get("Topics") or answer.get("Results") or answer["Responses"] for answer in answers]
         return [
-            (
-                sorted((each["Name"], each["ErrorCode"], each.get("ErrorMessage")) for each in entry),
-                round(answer["ThrottleTimeMs"] / 1000),
-            )
-            for entry, answer in zip(entries, answers, strict=True)
+            sorted((each["Name"], each["ErrorCode"], each.get("ErrorMessage")) for each in entry) for entry in entries
         ]
 
-    told = alike(both, found)
-    assert told[1] == ([("m-c", REFUSED, None)], 5)
-    assert told[2] == ([("m-d", OK, None)], 6)
-    assert [entry[0][1] for entry, _ in told[3:]] == [REFUSED, REFUSED, REFUSED, OK]
+    found_on_both = alike(both, found)
+    assert found_on_both[1] == [("m-c", REFUSED, None)]
+    assert found_on_both[2] == [("m-d", OK, None)]
+    assert [entry[0][1] for entry in found_on_both[3:]] == [REFUSED, REFUSED, REFUSED, OK]
 
 
 def test_connections_beyond_the_quota_of_an_address_are_closed_without_an_answer(both: dict[str, str]) -> None:

@@ -29,7 +29,12 @@ FAST = {
 
 
 def change(story: Story, value: int) -> None:
-    """Sets a config, which the active controller commits."""
+    """Sets a config, which the active controller commits.
+
+    Asks for the metadata first: librdkafka sends changes to the controller of its last Metadata response, and connects
+    to it over and over while it is down.
+    """
+    story.admin.list_topics(TOPIC, timeout=5)
     entry = ConfigEntry("max.message.bytes", str(1_000_000 + value), incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=[entry])
     (future,) = story.admin.incremental_alter_configs([resource], request_timeout=5).values()

@@ -1,6 +1,7 @@
 """Requests to three brokers of ours and to three of Apache Kafka: leader, follower and stranger are asked the same.
 
-Of partition 0 of "t" broker 1 is the leader, and 2 and 3 are followers; "solo" is on broker 2 alone.
+Of partition 0 of "t" broker 1 is the leader, and 2 and 3 are followers; "solo" is on broker 2 alone, which is killed
+before the last requests. A topic's name in the place of a topic id means that topic's.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from barnabas.records.builder import build_batch
+from barnabas.uuids import uuid_text
 from tests.raw import Client
 
 from .mixed import APACHE, BARNABAS, Mixed
@@ -25,7 +27,7 @@ WITHIN_S = 30.0
 MOMENT_MS = 1_700_000_000_000
 LEFT_OUT = {
     "topic_id", "throttle_time_ms", "port", "cluster_id", "controller_id", "session_id", "broker_epoch", "member_id",
-    "log_append_time_ms", "topic_authorized_operations", "cluster_authorized_operations",
+    "log_append_time_ms", "topic_authorized_operations", "cluster_authorized_operations", "authorized_operations",
 }  # fmt: skip
 
 BATCH = build_batch([(b"k", b"v", MOMENT_MS + number) for number in range(3)])
@@ -63,12 +65,54 @@ def markers(topic: str) -> dict[str, Any]:
     return {"markers": [{**marker, "topics": [{"name": topic, "partition_indexes": [0]}]}]}
 
 
+def replica_fetch(epoch: int, offset: int = 0, replica_id: int = FOLLOWER) -> dict[str, Any]:
+    partition = {"partition": 0, "fetch_offset": offset, "log_start_offset": 0, "partition_max_bytes": 1 << 20}
+    return {
+        "replica_state": {"replica_id": replica_id, "replica_epoch": epoch}, "max_wait_ms": 100, "session_epoch": -1,
+        "topics": [{"topic_id": "t", "partitions": [partition]}],
+    }  # fmt: skip
+
+
+def share_fetch(session_epoch: int, member_id: str = "sharer", topic: str = "t", **fields: Any) -> dict[str, Any]:
+    topics = [{"topic_id": topic, "partitions": [{"partition_index": 0}]}]
+    return {
+        **SHARE, "member_id": member_id, "share_session_epoch": session_epoch, "max_wait_ms": 5000, "min_bytes": 1,
+        "max_records": 2, "batch_size": 2, "topics": topics, **fields,
+    }  # fmt: skip
+
+
+def acknowledgement(session_epoch: int, first: int, last: int) -> dict[str, Any]:
+    batch = {"first_offset": first, "last_offset": last, "acknowledge_types": [1]}
+    topics = [{"topic_id": "t", "partitions": [{"partition_index": 0, "acknowledgement_batches": [batch]}]}]
+    return {**SHARE, "member_id": "sharer", "share_session_epoch": session_epoch, "topics": topics}
+
+
+def share_state(**fields: Any) -> dict[str, Any]:
+    return {**SHARE, "topics": [{"topic_id": "t", "partitions": [{"partition": 0, **fields}]}]}
+
+
+def beat(group: dict[str, str], member_id: str, epoch: int, **fields: Any) -> dict[str, Any]:
+    return {**group, "member_id": member_id, "member_epoch": epoch, **fields}
+
+
 EVERYBODY = (LEADER, FOLLOWER, THIRD)
-#: Of the group g, and of the transactional id x: brokers that differ from run to run.
+SURVIVORS = (LEADER, THIRD)
+#: Of the groups, of the transactional id x, and of the share group's state: brokers that differ from run to run.
 COORDINATOR, ANOTHER = -1, -2
 BOTH = (COORDINATOR, ANOTHER)
-GROUP = {"group_id": "g"}
+#: Their names' hashes give one partition of three: they have one coordinator.
+GROUP, CONSUMERS, SHARE, STREAMS = ({"group_id": name} for name in "gdjm")
 COMMIT = {"name": "t", "partitions": [{"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}]}
+SUBSCRIBED = {"subscribed_topic_names": ["t"]}
+CONSUMING = {**SUBSCRIBED, "rebalance_timeout_ms": 45_000, "topic_partitions": []}
+STREAMING = {
+    "rebalance_timeout_ms": 45_000, "process_id": "p", "active_tasks": [], "standby_tasks": [], "warmup_tasks": [],
+    "topology": {"epoch": 0, "subtopologies": [{"subtopology_id": "0", "source_topics": ["t"]}]},
+}  # fmt: skip
+STATE_APIS = ("ShareGroupState", "ShareGroupStateSummary")
+
+#: The records are older than a week: they are kept.
+CONFIGS = {"t": {"retention.ms": "-1"}, "solo": {"retention.ms": "-1", "min.insync.replicas": "1"}}
 
 #: Who is asked, API, version, values.
 REQUESTS: list[tuple[tuple[int, ...], str, int, dict[str, Any]]] = [
@@ -115,6 +159,58 @@ REQUESTS: list[tuple[tuple[int, ...], str, int, dict[str, Any]]] = [
     (BOTH, "DeleteGroups", 2, {"groups_names": ["g"]}),
     (BOTH, "EndTxn", 3, {"transactional_id": "x", "producer_id": 7, "producer_epoch": 0, "committed": True}),
     (EVERYBODY, "ElectLeaders", 2, {"topic_partitions": [{"topic": "t", "partitions": [0]}]}),
+    (BOTH, "ConsumerGroupHeartbeat", 1, beat(CONSUMERS, "consumer", 0, **CONSUMING)),
+    (BOTH, "ConsumerGroupHeartbeat", 1, beat(CONSUMERS, "consumer", 7)),
+    (BOTH, "ConsumerGroupHeartbeat", 1, beat(CONSUMERS, "stranger", 1)),
+    (BOTH, "ConsumerGroupDescribe", 1, {"group_ids": ["d"]}),
+    (BOTH, "ShareGroupHeartbeat", 1, beat(SHARE, "sharer", 70)),
+    (BOTH, "ShareGroupHeartbeat", 1, beat(SHARE, "stranger", 1)),
+    (BOTH, "ShareGroupDescribe", 1, {"group_ids": ["j", "g"]}),
+    (EVERYBODY, "ShareFetch", 1, share_fetch(0)),
+    ((FOLLOWER,), "ShareFetch", 1, share_fetch(0, topic="solo")),
+    ((LEADER,), "ShareFetch", 1, share_fetch(5)),
+    ((LEADER,), "ShareFetch", 1, share_fetch(1, "stranger")),
+    (EVERYBODY, "ShareAcknowledge", 1, acknowledgement(1, 1, 1)),
+    ((LEADER,), "ShareAcknowledge", 1, acknowledgement(2, 50, 60)),
+    (BOTH, "ReadShareGroupState", 0, share_state(leader_epoch=0)),
+    (BOTH, "ReadShareGroupState", 0, share_state(leader_epoch=-1)),
+    (BOTH, "ReadShareGroupStateSummary", 0, share_state(leader_epoch=0)),
+    (BOTH, "WriteShareGroupState", 0, share_state(state_epoch=-1, leader_epoch=0, start_offset=0)),
+    (BOTH, "WriteShareGroupState", 0, share_state(state_epoch=0, leader_epoch=-2, start_offset=0)),
+    (BOTH, "DescribeShareGroupOffsets", 0, {
+        "groups": [{**SHARE, "topics": [{"topic_name": "t", "partitions": [0]}]}],
+    }),
+    (BOTH, "AlterShareGroupOffsets", 0, {
+        **SHARE, "topics": [{"topic_name": "t", "partitions": [{"partition_index": 0, "start_offset": 1}]}],
+    }),
+    (BOTH, "DeleteShareGroupOffsets", 0, {**SHARE, "topics": [{"topic_name": "t"}]}),
+    (BOTH, "DeleteShareGroupState", 0, share_state()),
+    (BOTH, "ReadShareGroupState", 0, share_state(leader_epoch=0)),
+    (BOTH, "StreamsGroupHeartbeat", 0, beat(STREAMS, "streamer", 0, **STREAMING)),
+    (BOTH, "StreamsGroupHeartbeat", 0, beat(STREAMS, "stranger", 1)),
+    (BOTH, "StreamsGroupDescribe", 0, {"group_ids": ["m", "j"]}),
+]  # fmt: skip
+
+#: When broker 2 has been killed and is fenced.
+AFTERWARDS: list[tuple[tuple[int, ...], str, int, dict[str, Any]]] = [
+    *(
+        (SURVIVORS, "Metadata", version, {"topics": [{"name": "t"}, {"name": "solo"}]})
+        for version in (0, 1, 4, 5, 7, 9, 12)
+    ),
+    (SURVIVORS, "DescribeTopicPartitions", 0, {
+        "topics": [{"name": "t"}, {"name": "solo"}], "response_partition_limit": 10,
+    }),
+    (SURVIVORS, "DescribeCluster", 2, {"endpoint_type": 1}),
+    (SURVIVORS, "DescribeCluster", 2, {"endpoint_type": 1, "include_fenced_brokers": True}),
+    (SURVIVORS, "Produce", 10, produce(1, "solo")),
+    ((LEADER,), "Produce", 9, produce(-1)),
+    (SURVIVORS, "Fetch", 12, fetch(topic="solo")),
+    (SURVIVORS, "ListOffsets", 7, offsets(-1, topic="solo")),
+    (SURVIVORS, "OffsetForLeaderEpoch", 4, epoch_end(0, topic="solo")),
+    (SURVIVORS, "ElectLeaders", 2, {"topic_partitions": [{"topic": "solo", "partitions": [0]}]}),
+    (SURVIVORS, "ElectLeaders", 2, {"election_type": 1, "topic_partitions": [{"topic": "solo", "partitions": [0]}]}),
+    *((SURVIVORS, "Fetch", 17, replica_fetch(epoch)) for epoch in (0, -1, 1 << 40, 0)),
+    ((LEADER,), "Fetch", 17, replica_fetch(0, replica_id=9)),
 ]  # fmt: skip
 
 
@@ -126,54 +222,106 @@ def until(ask: Callable[[], Any]) -> Any:
     return answer
 
 
+class Asker:
+    """Asks the brokers of a cluster by role, and keeps what they answer."""
+
+    def __init__(self, clients: dict[int, Client]) -> None:
+        self.clients = clients
+        self.found: list[tuple[str, Any]] = []
+        self.topic_ids: dict[str, bytes] = {}
+        self.coordinators: dict[int, int] = {}
+
+    def ask(self, whom: int, name: str, version: int, **values: Any) -> Any:
+        return self.clients[whom].ask(request_of(name, version, self._by_id(values)), version)
+
+    def _by_id(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._by_id(each) for each in value]
+        if isinstance(value, dict):
+            return {
+                name: self.topic_ids[each] if name == "topic_id" else self._by_id(each) for name, each in value.items()
+            }
+        return value
+
+    def coordinator(self, whom: int, key_type: int) -> int:
+        """Who coordinates the groups, the transactional id or the share group's state; 0 while nobody does."""
+        key = ("g", "x", f"j:{uuid_text(self.topic_ids['t'])}:0")[key_type]
+        (found,) = self.ask(whom, "FindCoordinator", 6, key_type=key_type, coordinator_keys=[key]).coordinators
+        return 0 if found.error_code else int(found.node_id)
+
+    def watermark(self, whom: int) -> int:
+        (topic,) = self.ask(whom, "Fetch", 12, **fetch()).responses
+        return int(topic.partitions[0].high_watermark)
+
+    def leader_of_solo(self, whom: int) -> int:
+        (topic,) = self.ask(whom, "Metadata", 12, topics=[{"name": "solo"}]).topics
+        return int(topic.partitions[0].leader_id) if topic.partitions else 0
+
+    def run(self, requests: list[tuple[tuple[int, ...], str, int, dict[str, Any]]]) -> None:
+        for whom, name, version, values in requests:
+            at_work = self.coordinators[1 if name == "EndTxn" else 2 if name.endswith(STATE_APIS) else 0]
+            for role in whom:
+                each = {COORDINATOR: at_work, ANOTHER: at_work % 3 + 1}.get(role, role)
+                if name in ("Fetch", "ListOffsets") and each == FOLLOWER:
+                    # which it hears of by its next fetch
+                    until(lambda: self.watermark(FOLLOWER) == self.watermark(LEADER))
+                answer = told(self.ask(each, name, version, **values), LEFT_OUT)
+                self.found.append((f"{name} v{version} {brief(values)} to {role}", answer))
+
+
+def prepare(asker: Asker) -> None:
+    """Topics, coordinators that have loaded, and a share group whose member has its partitions."""
+    ask = asker.ask
+    placed = {"t": [(0, [1, 2, 3]), (1, [2, 3, 1]), (2, [3, 1, 2])], "solo": [(0, [2])]}
+    topics = [
+        {
+            "name": name, "num_partitions": -1, "replication_factor": -1,
+            "assignments": [{"partition_index": index, "broker_ids": ids} for index, ids in replicas],
+            "configs": [{"name": config, "value": value} for config, value in CONFIGS[name].items()],
+        }
+        for name, replicas in placed.items()
+    ]  # fmt: skip
+    created = ask(THIRD, "CreateTopics", 7, topics=topics)
+    assert [each.error_code for each in created.topics] == [0, 0]
+    asker.topic_ids = {each.name: each.topic_id for each in created.topics}
+    earliest = [{"name": "share.auto.offset.reset", "config_operation": 0, "value": "earliest"}]
+    ask(LEADER, "IncrementalAlterConfigs", 1, resources=[{
+        "resource_type": 32, "resource_name": SHARE["group_id"], "configs": earliest,
+    }])  # fmt: skip
+    for whom in EVERYBODY:
+        until(lambda whom=whom: asker.leader_of_solo(whom))
+    for key_type in (0, 1, 2):
+        named = {until(partial(asker.coordinator, whom, key_type)) for whom in EVERYBODY}
+        assert len(named) == 1
+        (asker.coordinators[key_type],) = named
+    groups, states = asker.coordinators[0], asker.coordinators[2]
+    until(lambda: ask(groups, "DescribeGroups", 5, groups=["g"]).groups[0].error_code == 0)
+    unloaded = share_state(leader_epoch=0)
+    until(lambda: ask(states, "ReadShareGroupStateSummary", 0, **unloaded).results[0].partitions[0].error_code != 14)
+    ask(groups, "ShareGroupHeartbeat", 1, **beat(SHARE, "sharer", 0, **SUBSCRIBED))
+
+    def assigned() -> int:
+        (group,) = ask(groups, "ShareGroupDescribe", 1, group_ids=[SHARE["group_id"]]).groups
+        (member,) = group.members
+        ask(groups, "ShareGroupHeartbeat", 1, **beat(SHARE, "sharer", member.member_epoch))
+        return sum(len(topic.partitions) for topic in member.assignment.topic_partitions)
+
+    until(lambda: assigned() == 3)
+
+
 def answers(home: Path, kind: str) -> list[tuple[str, Any]]:
     """What is answered by each who is asked."""
     with Mixed(home, kind, [kind] * 3) as cluster, contextlib.ExitStack() as stack:
-        clients = {
-            node_id: stack.enter_context(Client(node.port, timeout=30)) for node_id, node in cluster.brokers.items()
-        }
-
-        def ask(whom: int, name: str, version: int, **values: Any) -> Any:
-            return clients[whom].ask(request_of(name, version, values), version)
-
-        def coordinator(whom: int, key_type: int) -> int:
-            """Who coordinates a group or a transactional id; 0 while nobody does."""
-            (told,) = ask(whom, "FindCoordinator", 4, key_type=key_type, coordinator_keys=["gx"[key_type]]).coordinators
-            return 0 if told.error_code else int(told.node_id)
-
-        def watermark(whom: int) -> int:
-            (topic,) = ask(whom, "Fetch", 12, **fetch()).responses
-            return int(topic.partitions[0].high_watermark)
-
-        placed = {"t": [(0, [1, 2, 3]), (1, [2, 3, 1]), (2, [3, 1, 2])], "solo": [(0, [2])]}
-        topics = [
-            {
-                "name": name, "num_partitions": -1, "replication_factor": -1,
-                "assignments": [{"partition_index": index, "broker_ids": ids} for index, ids in replicas],
-                "configs": [] if name == "t" else [{"name": "min.insync.replicas", "value": "1"}],
-            }
-            for name, replicas in placed.items()
-        ]  # fmt: skip
-        created = ask(THIRD, "CreateTopics", 7, topics=topics)
-        assert [each.error_code for each in created.topics] == [0, 0]
-        coordinators: dict[int, int] = {}
-        for whom in EVERYBODY:
-            until(lambda whom=whom: len(ask(whom, "Metadata", 12, topics=[{"name": "solo"}]).topics[0].partitions))
-        for key_type in (0, 1):
-            named = {until(partial(coordinator, whom, key_type)) for whom in EVERYBODY}
-            assert len(named) == 1
-            (coordinators[key_type],) = named
-        until(lambda: ask(coordinators[0], "DescribeGroups", 5, groups=["g"]).groups[0].error_code == 0)
-        found = []
-        for whom, name, version, values in REQUESTS:
-            for role in whom:
-                at_work = coordinators[name == "EndTxn"]
-                each = {COORDINATOR: at_work, ANOTHER: at_work % 3 + 1}.get(role, role)
-                if name in ("Fetch", "ListOffsets") and each == FOLLOWER:
-                    until(lambda: watermark(FOLLOWER) == watermark(LEADER))  # which it hears of by its next fetch
-                answer = told(ask(each, name, version, **values), LEFT_OUT)
-                found.append((f"{name} v{version} {brief(values)} to {role}", answer))
-    return found
+        asker = Asker(
+            {node_id: stack.enter_context(Client(node.port, timeout=30)) for node_id, node in cluster.brokers.items()}
+        )
+        prepare(asker)
+        asker.run(REQUESTS)
+        cluster.brokers[FOLLOWER].kill()
+        for whom in SURVIVORS:
+            until(lambda whom=whom: asker.leader_of_solo(whom) == -1)
+        asker.run(AFTERWARDS)
+        return asker.found
 
 
 def brief(values: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Delegation tokens and OAUTHBEARER beside Apache Kafka: the same requests and tokens to both, and the same answers.
 
-Times are compared in steps of ten seconds, from now on; token ids and HMACs by their lengths.
+A time is compared by what it is counted from, the request or an earlier answer; token ids and HMACs by their lengths.
 """
 
 import base64
@@ -95,13 +95,47 @@ def settings(keys: Path) -> dict[str, str]:
 # ---------------------------------------------------------------- clients
 
 
+class Moment(int):
+    """A time of an answer, in ms, which knows when the request was sent and when the answer was there."""
+
+    sent_ms: int
+    received_ms: int
+
+    @classmethod
+    def within(cls, value: int, sent_ms: int, received_ms: int) -> "Moment":
+        made = cls(value)
+        made.sent_ms, made.received_ms = sent_ms, received_ms
+        return made
+
+    def after_request(self) -> str:
+        """Says how long after the request it is: whole steps of ten seconds, of which all periods here are made."""
+        least, most = int(self) - self.received_ms, int(self) - self.sent_ms
+        steps = most // STEP_MS
+        assert least <= steps * STEP_MS, f"{int(self)} is {least} to {most} ms after the request"
+        return f"now + {steps} x {STEP_MS} ms"
+
+
+STEP_MS = 10_000
+
+
+def moments(answer: Any, sent_ms: int, received_ms: int) -> Any:
+    """The same answer, with its times as moments."""
+    if isinstance(answer, dict):
+        return {name: moments(value, sent_ms, received_ms) for name, value in answer.items()}
+    if isinstance(answer, list):
+        return [moments(each, sent_ms, received_ms) for each in answer]
+    return Moment.within(answer, sent_ms, received_ms) if type(answer) is int and answer > 10**12 else answer
+
+
 class Client(Connection):
     """A connection that has authenticated by a mechanism, or wants to."""
 
     def ask(self, api: str, version: int, **body: Any) -> Any:
         self.correlation_id += 1
+        sent_ms = time.time_ns() // 10**6
         self.send(request_frame(Step("ask", api), body, version, self.correlation_id))
-        return read_answer(self.receive(10), api, version, self.correlation_id)
+        answer = read_answer(self.receive(10), api, version, self.correlation_id)
+        return moments(answer, sent_ms, time.time_ns() // 10**6)
 
     def handshake(self, mechanism: str) -> "Client":
         assert self.ask("SaslHandshake", 1, Mechanism=mechanism)["ErrorCode"] == 0
@@ -137,17 +171,29 @@ def scram(port: int, name: str, password: str, extensions: str = ",tokenauth=tru
 # ---------------------------------------------------------------- delegation tokens
 
 
-def told(answer: Any) -> Any:
-    """An answer without what differs from run to run."""
-    if isinstance(answer, dict):
-        return {name: told(value) for name, value in answer.items() if name != "ThrottleTimeMs"}
-    if isinstance(answer, list):
-        return [told(each) for each in answer]
-    if isinstance(answer, int) and answer > 10**12:
-        return "now + 10 s x", round((answer / 1000 - time.time()) / 10)
-    if (isinstance(answer, bytes) and len(answer) == 64) or (isinstance(answer, str) and len(answer) == 22):
-        return len(answer)
-    return answer
+class Comparable:
+    """The answers of one broker, without what differs from run to run."""
+
+    def __init__(self) -> None:
+        self._named: dict[int, str] = {}  # the times that were in an answer before
+
+    def answer(self, answer: Any) -> Any:
+        if isinstance(answer, dict):
+            return {name: self.answer(value) for name, value in answer.items() if name != "ThrottleTimeMs"}
+        if isinstance(answer, list):
+            return [self.answer(each) for each in answer]
+        if isinstance(answer, Moment):
+            if answer not in self._named:
+                self._named[answer] = answer.after_request()
+            return self._named[answer]
+        if (isinstance(answer, bytes) and len(answer) == 64) or (isinstance(answer, str) and len(answer) == 22):
+            return len(answer)
+        return answer
+
+    def described(self, answer: Any) -> Any:
+        """An answer of DescribeDelegationToken, in an order."""
+        found = self.answer(answer)
+        return {**found, "Tokens": sorted(found["Tokens"], key=repr)}
 
 
 def principal(name: str, kind: str = "User") -> dict[str, str]:
@@ -168,11 +214,6 @@ def expire(client: Client, secret: bytes, period_ms: int, version: int = 2) -> A
 
 def describe(client: Client, owners: list[dict[str, str]] | None = None, version: int = 3) -> Any:
     return client.ask("DescribeDelegationToken", version, Owners=owners)
-
-
-def described(answer: Any) -> Any:
-    """An answer of DescribeDelegationToken, in an order."""
-    return {**told(answer), "Tokens": sorted(told(answer["Tokens"]), key=repr)}
 
 
 def await_tokens(client: Client, is_so: Callable[[list[Any]], bool]) -> None:
@@ -205,38 +246,39 @@ def creations(port: int, clients: Mapping[str, Client]) -> Iterator[Any]:
 def walk(ports: Mapping[str, int]) -> list[Any]:
     """The answers to all requests about tokens, each in its order."""
     found: list[Any] = []
+    seen = Comparable()
     clients = {user: plain(ports["SASL"], user) for user in USERS}
     nobody = Client(("127.0.0.1", ports["PLAINTEXT"]))
     made = list(creations(ports["PLAINTEXT"], clients))
-    found += map(told, made)
+    found += map(seen.answer, made)
     created = [each for each in made if not each["ErrorCode"]]
     secret = bytes(created[0]["Hmac"])
     await_tokens(clients["admin"], lambda tokens: len(tokens) == len(created))
     for client in (*clients.values(), nobody):
         for owners in (None, [], [principal("alice")], [principal("bob")], [principal("nobody"), principal("carol")]):
             for version in (1, 3):
-                found.append(described(describe(client, owners, version)))
+                found.append(seen.described(describe(client, owners, version)))
     for client in (*clients.values(), nobody):
         for change in (renew, expire):
             for period_ms in (0, 60_000, 10**12, -1) if change is renew else (60_000, 10**12):
-                found.append(told(change(client, secret, period_ms)))
-            found.append(told(change(client, b"unknown", 5)))
+                found.append(seen.answer(change(client, secret, period_ms)))
+            found.append(seen.answer(change(client, b"unknown", 5)))
     expires_ms = renew(clients["bob"], secret, 10**12)["ExpiryTimestampMs"]
     await_tokens(clients["admin"], lambda tokens: any(each["ExpiryTimestamp"] == expires_ms for each in tokens))
-    found += logins(ports["SASL"], clients, created[0])
+    found += logins(ports["SASL"], clients, created[0], seen)
     return found
 
 
-def logins(port: int, clients: Mapping[str, Client], token: Any) -> Iterator[Any]:
+def logins(port: int, clients: Mapping[str, Client], token: Any, seen: Comparable) -> Iterator[Any]:
     """Who is let in by a token, while there is one and afterwards."""
     name, password = token["TokenId"], base64.b64encode(bytes(token["Hmac"])).decode()
     by_token, last = scram(port, name, password)
     yield last["ErrorCode"], last["SessionLifetimeMs"] // 10_000_000
     yield (
-        told(create(by_token)),
-        told(describe(by_token)),
-        told(renew(by_token, b"", 5)),
-        told(expire(by_token, b"", 5)),
+        seen.answer(create(by_token)),
+        seen.answer(describe(by_token)),
+        seen.answer(renew(by_token, b"", 5)),
+        seen.answer(expire(by_token, b"", 5)),
     )
     for wrong in (
         scram(port, name, password + "x"),
@@ -244,11 +286,11 @@ def logins(port: int, clients: Mapping[str, Client], token: Any) -> Iterator[Any
         scram(port, name, password, ",tokenauth=false"),
         scram(port, "unknown", password),
     ):
-        yield told(wrong[1])
-    yield told(expire(clients["bob"], bytes(token["Hmac"]), -1))
+        yield seen.answer(wrong[1])
+    yield seen.answer(expire(clients["bob"], bytes(token["Hmac"]), -1))
     await_tokens(clients["admin"], lambda tokens: all(each["TokenId"] != name for each in tokens))
-    yield told(scram(port, name, password)[1])
-    yield told(renew(clients["bob"], bytes(token["Hmac"]), 5))
+    yield seen.answer(scram(port, name, password)[1])
+    yield seen.answer(renew(clients["bob"], bytes(token["Hmac"]), 5))
 
 
 def test_delegation_tokens_are_apache_kafkas(brokers: Brokers) -> None:

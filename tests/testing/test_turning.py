@@ -3,7 +3,6 @@
 import asyncio
 from datetime import UTC, datetime
 
-import kafka
 import pytest
 
 from barnabas.testing import Broker
@@ -63,7 +62,7 @@ def test_a_long_time_passes_in_few_leaps():
 
         clock.call_later(1, again)
 
-    assert 100 <= len(advanced(clock, 8 * 86400, begin)) <= 201
+    assert 50 <= len(advanced(clock, 8 * 86400, begin)) <= 101
 
 
 def test_dates():
@@ -83,19 +82,3 @@ def test_dates():
             clock.advance(seconds=-1)
         broker.reset()
         assert abs(clock.time_ms - datetime.now(UTC).timestamp() * 1000) < 60_000
-
-
-def test_a_transaction_times_out():
-    with Broker() as broker:
-        broker.create_topic("t")
-        producer = kafka.KafkaProducer(
-            bootstrap_servers=broker.bootstrap_servers, transactional_id="tx", transaction_timeout_ms=60_000
-        )
-        producer.init_transactions()
-        producer.begin_transaction()
-        producer.send("t", b"tea").get(10)
-        broker.clock.advance(minutes=2)
-        with pytest.raises(Exception, match=r"(?i)fenced|epoch|abort|transaction"):
-            producer.commit_transaction()
-        producer.close()
-        assert broker.records("t", committed=True) == []

@@ -26,21 +26,27 @@ from ..steps import (
 from .configs import BROKER, DELETE, GROUP, SET, TOPIC, on, resource, setting, shown
 
 AHEAD = 4_000_000_000_000
+SOURCE, DEFAULT = "Results.0.Configs.0.ConfigSource", 5
 
 
 def changed(*resources: dict[str, Any]) -> list[Step]:
-    """Configs that are altered, and in force: those that are set are shown, and soon after that they are heeded."""
+    """Configs that are altered, and in force.
+
+    Those that are set are shown, those of brokers that are deleted have their default at broker 1, and soon after that
+    they are heeded.
+    """
     shows = [
         ask(
             "DescribeConfigs",
             v=4,
             quiet=True,
-            until=("Results.0.Configs.0.Value", each["Value"]),
-            Resources=[resource(those["ResourceType"], those["ResourceName"], [each["Name"]])],
+            until=("Results.0.Configs.0.Value", each["Value"]) if is_set else (SOURCE, DEFAULT),
+            Resources=[resource(kind, those["ResourceName"] if is_set else "1", [each["Name"]])],
         )
         for those in resources
         for each in those["Configs"]
-        if each["ConfigOperation"] == SET
+        for kind, is_set in [(those["ResourceType"], each["ConfigOperation"] == SET)]
+        if is_set or kind == BROKER
     ]
     alter = ask("IncrementalAlterConfigs", v=1, quiet=True, Resources=list(resources), ValidateOnly=False)
     return [alter, *shows, pause(0.1)]
