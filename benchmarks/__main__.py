@@ -23,8 +23,11 @@ from benchmarks import (
     cluster,
     groups,
     measure,
+    metrics,
+    proxy,
     quorum,
     recovery,
+    replicas,
     shares,
     tls,
     transactions,
@@ -47,8 +50,13 @@ MEASUREMENTS = {
     "cleaning": cleaning.throughput,
     "cleaning-latency": cleaning_latency.latency,
     "cluster": cluster.beside_apache,
+    "metrics": metrics.cost,
+    "proxy": proxy.in_between,
     "quorum": quorum.beside_apache,
     "recovery": recovery.after_a_kill,
+    "idle-replicas": replicas.idle,
+    "moved-replicas": replicas.moved,
+    "shut-down": replicas.shut_down,
     "large-groups": groups.large,
     "many-groups": groups.replay,
     "share": shares.throughput,
@@ -78,7 +86,7 @@ def main() -> None:
     arguments = parser.parse_args()
     measurements = MEASUREMENTS | {"recovery": functools.partial(recovery.after_a_kill, gigabytes=arguments.gigabytes)}
     names = arguments.names or list(measurements)
-    for name in ("apache", "cluster", "quorum", "tls", *SPARK):
+    for name in ("apache", "cluster", "quorum", "shut-down", "tls", *SPARK):
         if name in names and shutil.which("java") is None:
             print(f"{name} is left out: java is not here", file=sys.stderr)
             names.remove(name)

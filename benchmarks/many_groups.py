@@ -117,8 +117,8 @@ def assigned(group_id: str) -> Iterator[Pair]:
     current = written.ConsumerGroupCurrentMemberAssignmentValue
     for index in range(MEMBERS):
         key = {"group_id": group_id, "member_id": member_id(index)}
-        told = target(topic_partitions=[target.TopicPartition(topic_id=TOPIC_ID, partitions=share(index))])
-        yield written.ConsumerGroupTargetAssignmentMemberKey(**key), told, 0
+        assignment = target(topic_partitions=[target.TopicPartition(topic_id=TOPIC_ID, partitions=share(index))])
+        yield written.ConsumerGroupTargetAssignmentMemberKey(**key), assignment, 0
         epochs = [MEMBERS] * len(share(index))
         owned = current.TopicPartitions(topic_id=TOPIC_ID, partitions=share(index), assignment_epochs=epochs)
         now = current(

@@ -1,7 +1,7 @@
 """Members of one large group, each on a connection of its own: how they come together, as the broker has to serve it.
 
 Knows nothing of how a broker decides. Frames over sockets and a selector in one thread: what the members themselves do
-is as little as can be, and what they take of the processor is told apart from what the broker takes.
+is as little as can be, and what they take of the processor is counted apart from what the broker takes.
 """
 
 import contextlib
@@ -146,12 +146,12 @@ class ClassicMember(Member):
             )
         elif isinstance(answer, SyncGroupResponse):
             self.has_settled_at = self.generation
-            told = ConsumerProtocolAssignment.decode_prefixed(answer.assignment).assigned_partitions
-            self.owns = sum(len(each.partitions) for each in told)
+            assigned = ConsumerProtocolAssignment.decode_prefixed(answer.assignment).assigned_partitions
+            self.owns = sum(len(each.partitions) for each in assigned)
 
 
 class ConsumerMember(Member):
-    """ConsumerGroupHeartbeat; what it is told to read it owns at once."""
+    """ConsumerGroupHeartbeat; it owns at once what it is assigned."""
 
     def __init__(self, connection: socket.socket, partitions: int, group: str) -> None:
         super().__init__(connection, partitions, group)
@@ -181,9 +181,9 @@ class ConsumerMember(Member):
         if answer.assignment is None:
             return
         kind = ConsumerGroupHeartbeatRequest.TopicPartitions
-        told = answer.assignment.topic_partitions
-        self.owned = [kind(topic_id=each.topic_id, partitions=each.partitions) for each in told]
-        self.owns = sum(len(each.partitions) for each in told)
+        assigned = answer.assignment.topic_partitions
+        self.owned = [kind(topic_id=each.topic_id, partitions=each.partitions) for each in assigned]
+        self.owns = sum(len(each.partitions) for each in assigned)
         self.ask(
             ConsumerGroupHeartbeatRequest(
                 group_id=self.group, member_id=self.id, member_epoch=self.epoch, topic_partitions=self.owned

@@ -86,7 +86,7 @@ class Bench(NamedTuple):
         self.connected(frame.write.format(kind)).option("topic", topic).mode("append").save()
 
     def connected(self, given: Any) -> Any:
-        """A reader or a writer, told where the broker is."""
+        """Returns the reader or writer with the broker's address."""
         return given.option("kafka.bootstrap.servers", self.bootstrap)
 
     def topic(self, name: str) -> str:
@@ -214,15 +214,15 @@ def beside(what: str, flows: dict[str, list[Flow]], budget: float | None, *, of:
     ratio = median_ratio([(ours.per_s, theirs.per_s) for ours, theirs in zip(flows[of], flows[THEIRS], strict=True)])
     return Row(
         f"{what}, records/s",
-        told(flows[of]),
-        f"connector {told(flows[THEIRS])}",
+        flow_text(flows[of]),
+        f"connector {flow_text(flows[THEIRS])}",
         ratio,
         "" if budget is None else f">= {budget}x",
         None if budget is None else ratio >= budget,
     )
 
 
-def told(flows: list[Flow]) -> str:
+def flow_text(flows: list[Flow]) -> str:
     per_s, cpu_s = (statistics.median(each) for each in zip(*flows, strict=True))
     return f"{per_s:,.0f} ({cpu_s:.2f} CPU s a million)"
 
@@ -250,7 +250,7 @@ def filing(folder: Path, rounds: int) -> Iterator[Row]:
             topics = (f"back-{size}-{number}" for number in itertools.count())
             works = {OURS: lambda size=size, topics=topics: backfill(on, folder / f"{size}", next(topics))}
             back = in_turns(on, rounds, count, works)
-            yield Row(f"Spark, Parquet back to a topic {what}, records/s", told(back[OURS]), "", None, "", None)
+            yield Row(f"Spark, Parquet back to a topic {what}, records/s", flow_text(back[OURS]), "", None, "", None)
 
 
 def export(on: Bench, topic: str, to: Path) -> None:
@@ -319,7 +319,7 @@ def trickled(on: Bench, kind: str, name: str) -> list[float]:
 
 
 def send_steadily(bootstrap: str, topic: str, stop: threading.Event) -> None:
-    """Records that tell when they were sent."""
+    """Sends records whose values are the time."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
     due = time.monotonic()
     while not stop.is_set():

@@ -13,6 +13,8 @@ from typing import Self
 SUBNET = "10.77.0"
 CALLER = 254  #: the last number of the caller's address; a node's is its id
 NOBODY = "02:00:00:00:00:ff"  #: the bridge forwards frames for it to everybody, and nobody takes them
+#: Without an address of its own a bridge takes the lowest of its devices', and nodes go on sending to an earlier one.
+BRIDGE = "02:00:00:00:00:fe"
 PATIENCE_S = 10.0
 
 #: Puts a command into namespaces of its own, in which it may do what the network takes.
@@ -49,7 +51,7 @@ class Network:
     def __enter__(self) -> Self:
         try:
             _ip("link set lo up")
-            _ip("link add br0 type bridge")
+            _ip(f"link add br0 address {BRIDGE} type bridge")
             _ip(f"addr add {SUBNET}.{CALLER}/24 dev br0")
             _ip("link set br0 up")
             for node in self.nodes:

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.running import Running
 
-ROUNDS = int(os.environ.get("BARNABAS_SOAK_ROUNDS", "20"))
+ROUNDS = int(os.environ.get("BARNABAS_SOAK_ROUNDS", "10"))
 PARTITIONS = 4
 LOAD_SECONDS = 0.4
 TOPIC = "under-fire"

@@ -18,6 +18,7 @@ from barnabas.cli import pipeline as pipeline_command
 from barnabas.config import definitions
 from barnabas.config.definition import DOUBLE, MAX_DOUBLE, MAX_INT, MAX_LONG, ConfigDef, text_of
 from barnabas.errors import KafkaError
+from barnabas.metrics.declared import METRICS
 from barnabas.pipelines import option_tables
 from barnabas.pipelines.client.settings import REFUSED, SETTINGS
 from barnabas.pipelines.jobs import JOBS
@@ -71,6 +72,7 @@ def pages() -> dict[str, str]:
         "rights.md": rights(),
         "errors.md": errors(),
         "pipeline.md": pipeline(),
+        "metrics.md": metrics(),
     }
 
 
@@ -113,7 +115,7 @@ def configs() -> str:
         ),
         (
             "Configs of a subscription to clients' metrics",
-            "They are kept and told; the telemetry that goes by them is yet to come.",
+            "Clients ask for them where metrics are on (`barnabas.metrics.listener`).",
             definitions.of_client_metrics(),
         ),
     ):
@@ -175,6 +177,7 @@ ANSWERED_BY = {
     Scope.BOTH: "brokers and controllers",
     Scope.FORWARDED: "controllers; brokers forward it",
     Scope.PREPARED: "controllers; brokers check it and forward the rest",
+    Scope.MEASURED: "brokers, where metrics are on",
 }
 
 
@@ -224,6 +227,20 @@ def errors() -> str:
         "The errors of the protocol: their codes, whether it is worth trying again, and what they mean. "
         "`barnabas explain 22` says the same.\n",
         table(("code", "name", "retriable", "meaning"), rows),
+    ])  # fmt: skip
+
+
+def metrics() -> str:
+    """Every metric that a scrape shows."""
+    rows = [(f"`{each.name}`", each.kind, ", ".join(each.labels), each.help) for each in METRICS]
+    return "\n".join([
+        "# Metrics\n",
+        GENERATED,
+        "What `/metrics` of `barnabas.metrics.listener` shows ([how](../how-to/metrics.md)), beside `process_*` and "
+        "`python_*`. A counter's samples end in `_total`; a summary has quantiles, and samples that end in `_count` "
+        "and `_sum`. The names are those that the JMX exporter's usual rules give the MBeans of Apache Kafka; those of "
+        "groups are kafka_exporter's.\n",
+        table(("metric", "kind", "labels", "meaning"), rows),
     ])  # fmt: skip
 
 

@@ -2,18 +2,9 @@
 
 import os
 
-import pytest
 from hypothesis import settings
 
 # The same examples every time, so that a run says something of the code alone; BARNABAS_EXAMPLES=1000 looks at others.
 settings.register_profile("same", derandomize=True, database=None, deadline=None)
 settings.register_profile("others", max_examples=int(os.environ.get("BARNABAS_EXAMPLES", "100")), deadline=None)
 settings.load_profile("others" if "BARNABAS_EXAMPLES" in os.environ else "same")
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--rewrite",
-        action="store_true",
-        help="write what scenario files print now into them; read the diff before committing it",
-    )

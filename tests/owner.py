@@ -4,8 +4,10 @@ Also what no client would: write to a partition that was not added to its transa
 """
 
 import time
+from collections.abc import Callable
 from typing import Any
 
+from barnabas.errors import KafkaError
 from barnabas.records.builder import build_batch
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
@@ -27,14 +29,12 @@ class Owner:
         self.client, self.transactional_id = client, transactional_id
         finding = FindCoordinatorRequest(key_type=1, coordinator_keys=[transactional_id])
         request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=timeout_ms)
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while True:
+
+        def ask() -> Any:
             client.ask(finding, 6)
-            answer: Any = client.ask(request, 4)
-            if not answer.error_code or time.monotonic() > deadline:
-                break
-            time.sleep(0.05)  # Apache Kafka makes its log of transactions in its own time
-        assert answer.error_code == 0
+            return client.ask(request, 4)
+
+        answer = retried(ask, lambda answer: answer.error_code)
         self.id, self.epoch = answer.producer_id, answer.producer_epoch
 
     def begin(self, topic: str, partitions: list[int]) -> None:
@@ -44,9 +44,12 @@ class Owner:
             v3_and_below_producer_epoch=self.epoch,
             v3_and_below_topics=[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=partitions)],
         )
-        answer: Any = self.client.ask(request, 3)
-        (told,) = answer.results_by_topic_v3_and_below
-        assert {each.partition_error_code for each in told.results_by_partition} == {0}
+
+        def worst(answer: Any) -> int:
+            (told,) = answer.results_by_topic_v3_and_below
+            return max(each.partition_error_code for each in told.results_by_partition)
+
+        retried(lambda: self.client.ask(request, 3), worst)
 
     def end(self, *, committed: bool) -> int:
         """The error code of the answer."""
@@ -74,7 +77,22 @@ def produce(
         name=topic, partition_data=[Partition(index=partition, records=bytes(batch))]
     )
     request = ProduceRequest(transactional_id=owner, acks=-1, timeout_ms=30_000, topic_data=[data])
-    answer: Any = client.ask(request, 9)
-    ((told,),) = (each.partition_responses for each in answer.responses)
-    assert told.error_code == 0
-    return int(told.base_offset)
+
+    def ask() -> Any:
+        answer: Any = client.ask(request, 9)
+        ((told,),) = (each.partition_responses for each in answer.responses)
+        return told
+
+    return int(retried(ask, lambda told: told.error_code).base_offset)
+
+
+def retried(ask: Callable[[], Any], error_code: Callable[[Any], int]) -> Any:
+    """Asks until there is no error after which clients ask again: Apache Kafka makes logs in its own time."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while True:
+        answer = ask()
+        code = error_code(answer)
+        if not code or not KafkaError.by_code[code].retriable or time.monotonic() > deadline:
+            assert code == 0, f"error {code}"
+            return answer
+        time.sleep(0.05)

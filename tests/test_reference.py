@@ -16,7 +16,7 @@ def generate():
     return module
 
 
-@pytest.mark.parametrize("name", ["configs.md", "apis.md", "rights.md", "errors.md", "pipeline.md"])
+@pytest.mark.parametrize("name", ["configs.md", "apis.md", "rights.md", "errors.md", "pipeline.md", "metrics.md"])
 def test_the_file_is_what_make_docs_writes(generate, name):
     assert (DOCS / "reference" / name).read_text("utf-8") == generate.pages()[name], "run `make docs`"
 
@@ -32,3 +32,11 @@ def test_the_diagrams_of_groups_are_those_of_the_code(generate):
     assert page == generate.groups(page), "run `make docs`"
     assert "PreparingRebalance --> CompletingRebalance" in page
     assert page.count("stateDiagram") == page.count("states of a") // 2
+
+
+def test_the_list_of_decisions_names_each_by_its_title():
+    folder = DOCS / "decisions"
+    pages = sorted(folder.glob("0*.md"))
+    titles = [page.read_text("utf-8").partition("\n")[0].removeprefix("# ").partition(". ") for page in pages]
+    lines = [f"{number}. [{title}]({page.name})" for (number, _, title), page in zip(titles, pages, strict=True)]
+    assert (folder / "README.md").read_text("utf-8").endswith("\n\n" + "\n".join(lines) + "\n")

@@ -77,6 +77,28 @@ def test_time_chance_and_files_are_passed_in(path):
             assert called not in BANNED or called in MAY.get(name, ()), f"line {node.lineno}: {BANNED[called]}"
 
 
+UNCLEAR = {
+    "asked": "name the request or its fields: request, wanted, topics",
+    "Asked": "name the kind of request: PageRequest",
+    "told": "name the content: records, response, fields, known",
+}  #: names that say nothing of what they hold
+
+
+def names_in(tree):
+    for node in ast.walk(tree):
+        for attribute in ("id", "attr", "arg", "name", "asname"):
+            name = getattr(node, attribute, None)
+            if isinstance(name, str):
+                yield node, name.strip("_")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_names_say_what_things_are(path):
+    assert path.stem not in UNCLEAR, UNCLEAR[path.stem]
+    for node, name in names_in(parsed(path)):
+        assert name not in UNCLEAR, f"line {node.lineno}, {name}: {UNCLEAR[name]}"
+
+
 def test_every_handler_is_in_the_table_of_contents():
     there = {path.stem for path in HANDLERS.glob("*.py")}
     registering = {stem for stem in there if re.search(r"^@api\(", (HANDLERS / f"{stem}.py").read_text(), re.MULTILINE)}

@@ -42,6 +42,13 @@ def test_it_holds_every_module_of_the_tree(wheel: zipfile.ZipFile) -> None:
     assert modules <= set(wheel.namelist())
 
 
+def test_it_holds_the_files_of_the_console(wheel: zipfile.ZipFile) -> None:
+    room = ROOT / "barnabas" / "console"
+    files = {path.relative_to(ROOT).as_posix() for name in ("static", "templates") for path in (room / name).iterdir()}
+    assert "barnabas/console/static/htmx.LICENSE" in files
+    assert files <= set(wheel.namelist())
+
+
 def test_it_says_that_it_is_typed(wheel: zipfile.ZipFile) -> None:
     assert "barnabas/py.typed" in wheel.namelist()
 

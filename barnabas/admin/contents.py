@@ -1,4 +1,4 @@
-"""What the broker has and what clients have asked, by HTTP: topics, records, saved states, requests, connections.
+"""The contents of the broker by HTTP: topics, records, saved states, and the requests and connections of clients.
 
 Knows nothing of how it is kept.
 """
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from barnabas.admin.endpoints import SWITCH, TEXT, WHOLE, Answer, Asked, Endpoint, Refused, array, fields
+from barnabas.admin.endpoints import SWITCH, TEXT, WHOLE, AdminRequest, Answer, Endpoint, Refused, array, fields
 from barnabas.cluster.image.image import TopicImage
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.faults.seen import SeenRequest
@@ -23,131 +23,132 @@ MOST_RECORDS: Final = 10_000
 # ---------------------------------------------------------------- all of it
 
 
-async def broker(asked: Asked) -> Answer:
-    node = asked.controls.broker
+async def broker(request: AdminRequest) -> Answer:
+    node = request.controls.broker
     return {
-        "bootstrap_servers": asked.controls.bootstrap_servers,
+        "bootstrap_servers": request.controls.bootstrap_servers,
         "node_id": node.node_id,
         "cluster_id": node.cluster_id,
-        "topics": len(asked.controls.topics()),
-        "connections": len(asked.controls.faults.connections()),
+        "topics": len(request.controls.topics()),
+        "connections": len(request.controls.faults.connections()),
     }
 
 
-async def reset(asked: Asked) -> Answer:
-    await asked.controls.reset()
+async def reset(request: AdminRequest) -> Answer:
+    await request.controls.reset()
     return None
 
 
-async def save(asked: Asked) -> Answer:
-    state = asked.controls.keep(asked.controls.save())
+async def save(request: AdminRequest) -> Answer:
+    state = request.controls.keep(request.controls.save())
     return {"id": state}
 
 
-async def download(asked: Asked) -> Answer:
-    return Response(_state(asked).to_bytes(), media_type="application/zip")
+async def download(request: AdminRequest) -> Answer:
+    return Response(_state(request).to_bytes(), media_type="application/zip")
 
 
-async def upload(asked: Asked) -> Answer:
+async def upload(request: AdminRequest) -> Answer:
     try:
-        state = State.from_bytes(await asked.request.body())
+        state = State.from_bytes(await request.http.body())
     except ValueError as error:
         raise Refused(400, str(error)) from None
-    asked.controls.states[asked.path("id")] = state
-    return {"id": asked.path("id")}
+    request.controls.states[request.path("id")] = state
+    return {"id": request.path("id")}
 
 
-async def restore(asked: Asked) -> Answer:
-    await asked.controls.restore(_state(asked))
+async def restore(request: AdminRequest) -> Answer:
+    await request.controls.restore(_state(request))
     return None
 
 
-async def drop(asked: Asked) -> Answer:
-    _state(asked)
-    del asked.controls.states[asked.path("id")]
+async def drop(request: AdminRequest) -> Answer:
+    _state(request)
+    del request.controls.states[request.path("id")]
     return None
 
 
-def _state(asked: Asked) -> State:
-    found = asked.controls.states.get(asked.path("id"))
+def _state(request: AdminRequest) -> State:
+    found = request.controls.states.get(request.path("id"))
     if found is None:
-        raise Refused(404, f"there is no saved state {asked.path('id')!r}")
+        raise Refused(404, f"there is no saved state {request.path('id')!r}")
     return found
 
 
 # ---------------------------------------------------------------- topics and records
 
 
-def _topic(asked: Asked) -> TopicImage:
-    found = asked.controls.broker.image.topics_by_name.get(asked.path("topic"))
+def _topic(request: AdminRequest) -> TopicImage:
+    found = request.controls.broker.image.topics_by_name.get(request.path("topic"))
     if found is None:
-        raise Refused(404, f"there is no topic {asked.path('topic')!r}")
+        raise Refused(404, f"there is no topic {request.path('topic')!r}")
     return found
 
 
-def _topic_as_json(asked: Asked, topic: TopicImage) -> dict[str, Any]:
-    node = asked.controls.broker
+def _topic_as_json(request: AdminRequest, topic: TopicImage) -> dict[str, Any]:
+    node = request.controls.broker
     partitions = []
     for index in sorted(topic.partitions):
         of_image, here = topic.partitions[index], node.partitions.get((topic.name, index))
-        told = {"partition": index, "leader": of_image.leader, "replicas": list(of_image.replicas)}
-        told["isr"] = list(of_image.isr)
+        shown = {"partition": index, "leader": of_image.leader, "replicas": list(of_image.replicas)}
+        shown["isr"] = list(of_image.isr)
         if here is not None:
-            told |= {"start_offset": here.log.log_start_offset, "end_offset": here.log.high_watermark}
-        partitions.append(told)
+            shown |= {"start_offset": here.log.log_start_offset, "end_offset": here.log.high_watermark}
+        partitions.append(shown)
     configs = dict(node.image.configs_of(TOPIC_RESOURCE, topic.name))
     return {"name": topic.name, "id": uuid_text(topic.id), "partitions": partitions, "configs": configs}
 
 
-async def topics(asked: Asked) -> Answer:
-    by_name = asked.controls.broker.image.topics_by_name
-    names = sorted(by_name) if asked.switch("internal") else asked.controls.topics()
-    return [_topic_as_json(asked, by_name[name]) for name in names]
+async def topics(request: AdminRequest) -> Answer:
+    by_name = request.controls.broker.image.topics_by_name
+    names = sorted(by_name) if request.switch("internal") else request.controls.topics()
+    return [_topic_as_json(request, by_name[name]) for name in names]
 
 
-async def create(asked: Asked) -> Answer:
-    given = await asked.fields()
+async def create(request: AdminRequest) -> Answer:
+    given = await request.fields()
     configs = {name: str(value) for name, value in (given.get("configs") or {}).items()}
-    await asked.controls.create_topic(str(given.get("name", "")), int(given.get("partitions", 1)), configs)
-    return _topic_as_json(asked, asked.controls.broker.image.topics_by_name[given["name"]])
+    await request.controls.create_topic(str(given.get("name", "")), int(given.get("partitions", 1)), configs)
+    return _topic_as_json(request, request.controls.broker.image.topics_by_name[given["name"]])
 
 
-async def topic(asked: Asked) -> Answer:
-    return _topic_as_json(asked, _topic(asked))
+async def topic(request: AdminRequest) -> Answer:
+    return _topic_as_json(request, _topic(request))
 
 
-async def delete(asked: Asked) -> Answer:
-    await asked.controls.delete_topic(_topic(asked).name)
+async def delete(request: AdminRequest) -> Answer:
+    await request.controls.delete_topic(_topic(request).name)
     return None
 
 
-async def records(asked: Asked) -> Answer:
-    name, partition = _topic(asked).name, asked.whole("partition")
-    first, limit = asked.whole("offset") or 0, asked.whole("limit")
+async def records(request: AdminRequest) -> Answer:
+    name, partition = _topic(request).name, request.whole("partition")
+    first, limit = request.whole("offset") or 0, request.whole("limit")
     found = [
         each
-        for each in asked.controls.records(name, committed=asked.switch("committed"))
+        for each in request.controls.records(name, committed=request.switch("committed"))
         if partition in (None, each.partition) and each.offset >= first
     ]
     return [record_as_json(each) for each in found[: MOST_RECORDS if limit is None else limit]]
 
 
-async def append(asked: Asked) -> Answer:
-    given = await asked.json()
+async def append(request: AdminRequest) -> Answer:
+    given = await request.json()
     many = given if isinstance(given, list) else [given]
     try:
-        found = [record_of_json(each, asked.path("topic")) for each in many]
+        found = [record_of_json(each, request.path("topic")) for each in many]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Refused(400, f"this is no record: {error}") from None
-    return {"count": await asked.controls.append(found)}
+    return {"count": await request.controls.append(found)}
 
 
-# ---------------------------------------------------------------- what clients have asked
+# ---------------------------------------------------------------- the requests of clients
 
 
 def seen_as_json(seen: SeenRequest) -> dict[str, Any]:
     answer = None if seen.answer is None else plain(seen.answer, seen.version, is_secret)
     return {
+        "number": seen.number,
         "api": seen.api,
         "version": seen.version,
         "time_ms": seen.time_ms,
@@ -162,28 +163,28 @@ def seen_as_json(seen: SeenRequest) -> dict[str, Any]:
     }
 
 
-async def record_requests(asked: Asked) -> Answer:
-    asked.controls.faults.record().clear()
+async def record_requests(request: AdminRequest) -> Answer:
+    request.controls.faults.record().clear()
     return None
 
 
-async def requests(asked: Asked) -> Answer:
-    seen = asked.controls.faults.watch.seen
+async def requests(request: AdminRequest) -> Answer:
+    seen = request.controls.faults.watch.seen
     if seen is None:
         raise Refused(409, "no requests are recorded: POST /requests before the client sends them")
-    found = seen.find(canonical(asked.query("api")), asked.query("client_id"))
-    if asked.switch("count"):
+    found = seen.find(canonical(request.query("api")), request.query("client_id"))
+    if request.switch("count"):
         return {"count": len(found)}
-    return [seen_as_json(each) for each in found[: asked.whole("limit")]]
+    return [seen_as_json(each) for each in found[: request.whole("limit")]]
 
 
-async def stop_recording(asked: Asked) -> Answer:
-    asked.controls.faults.stop_recording()
+async def stop_recording(request: AdminRequest) -> Answer:
+    request.controls.faults.stop_recording()
     return None
 
 
-async def connections(asked: Asked) -> Answer:
-    return [each._asdict() for each in asked.controls.faults.connections()]
+async def connections(request: AdminRequest) -> Answer:
+    return [each._asdict() for each in request.controls.faults.connections()]
 
 
 PARTITION: Final = fields(

@@ -30,7 +30,7 @@ def fields(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
 
 
 class Refused(Exception):
-    """What is asked cannot be done.
+    """The request cannot be carried out.
 
     :param status: of the answer
     """
@@ -40,18 +40,18 @@ class Refused(Exception):
         self.status = status
 
 
-class Asked:
+class AdminRequest:
     """A request, with what an endpoint needs."""
 
     def __init__(self, controls: Controls, request: Request) -> None:
         self.controls = controls
-        self.request = request
+        self.http = request
 
     def path(self, name: str) -> str:
-        return str(self.request.path_params[name])
+        return str(self.http.path_params[name])
 
     def query(self, name: str) -> str | None:
-        return self.request.query_params.get(name)
+        return self.http.query_params.get(name)
 
     def whole(self, name: str) -> int | None:
         """Returns a number of the query. :raises Refused: it is none"""
@@ -70,13 +70,13 @@ class Asked:
     async def json(self) -> Any:
         """Returns the body. :raises Refused: it is no JSON"""
         try:
-            return await self.request.json()
+            return await self.http.json()
         except ValueError as error:
             raise Refused(400, f"the body is no JSON: {error}") from None
 
     async def fields(self) -> dict[str, Any]:
         """Returns the body, an object; without a body, an empty one. :raises Refused: it is something else"""
-        found = await self.json() if await self.request.body() else {}
+        found = await self.json() if await self.http.body() else {}
         if not isinstance(found, dict):
             raise Refused(400, "the body has to be a JSON object")
         return found
@@ -91,7 +91,7 @@ class Endpoint(NamedTuple):
 
     method: str
     path: str
-    answer: Callable[[Asked], Awaitable[Answer]]
+    answer: Callable[[AdminRequest], Awaitable[Answer]]
     summary: str
     query: Mapping[str, tuple[Schema, str]] = {}  #: schema and meaning
     body: Schema | None = None

@@ -9,7 +9,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from barnabas.admin.endpoints import ANY, NUMBER, SWITCH, TEXT, WHOLE, Answer, Asked, Endpoint, Refused, array, fields
+from barnabas.admin.endpoints import (
+    ANY,
+    NUMBER,
+    SWITCH,
+    TEXT,
+    WHOLE,
+    AdminRequest,
+    Answer,
+    Endpoint,
+    Refused,
+    array,
+    fields,
+)
 from barnabas.faults import scenarios
 from barnabas.faults.rules import Action, Match, Rule, When
 from barnabas.testing.turning import BrokerClock, moment_of
@@ -50,47 +62,47 @@ def shown(rule: Rule) -> dict[str, Any]:
     return {"id": rule.number, "rule": str(rule), "hits": rule.hits, "calls": rule.calls}
 
 
-def _rule(asked: Asked, number: Any) -> Rule:
+def _rule(request: AdminRequest, number: Any) -> Rule:
     """Returns a rule that is in force. :raises Refused: there is none of that number"""
-    for rule in asked.controls.faults.rules:
+    for rule in request.controls.faults.rules:
         if str(rule.number) == str(number):
             return rule
     raise Refused(404, f"there is no rule {number}")
 
 
-def _given(asked: Asked, body: dict[str, Any]) -> dict[str, Any]:
+def _given(request: AdminRequest, body: dict[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in body.items() if value is not None}
     for name in NOT_BY_HTTP:
         if name in given:
             raise Refused(400, f"{name} is a function: only a test in Python can give it")
     for name in RULES_OF:
         if name in given:
-            given[name] = _rule(asked, given[name])
+            given[name] = _rule(request, given[name])
     if isinstance(given.get("coordinator"), list):
         given["coordinator"] = tuple(given["coordinator"])
     return given
 
 
-async def add(asked: Asked) -> Answer:
+async def add(request: AdminRequest) -> Answer:
     """Sets a rule (JSON), or those of a script (text, or YAML).
 
-    Clients such as ``fetch`` of JavaScript call everything text that they are not told about.
+    Clients such as ``fetch`` of JavaScript send a body as text unless they set its content type.
     """
-    kind = asked.request.headers.get("content-type", "").partition(";")[0]
-    faults, text = asked.controls.faults, (await asked.request.body()).decode()
+    kind = request.http.headers.get("content-type", "").partition(";")[0]
+    faults, text = request.controls.faults, (await request.http.body()).decode()
     if (kind.startswith("text/") or kind.endswith("yaml")) and not text.lstrip().startswith("{"):
         return [shown(rule) for rule in faults.script(text)]
-    return shown(faults.add(**_given(asked, await asked.fields())))
+    return shown(faults.add(**_given(request, await request.fields())))
 
 
-async def every(asked: Asked) -> Answer:
-    return [shown(rule) for rule in asked.controls.faults.rules]
+async def every(request: AdminRequest) -> Answer:
+    return [shown(rule) for rule in request.controls.faults.rules]
 
 
-async def one(asked: Asked) -> Answer:
+async def one(request: AdminRequest) -> Answer:
     """Shows a rule, and waits for its hits if the query says so."""
-    rule = _rule(asked, asked.path("id"))
-    wanted, timeout = asked.whole("hits"), min(float(asked.query("timeout") or 10), LONGEST_WAIT_S)
+    rule = _rule(request, request.path("id"))
+    wanted, timeout = request.whole("hits"), min(float(request.query("timeout") or 10), LONGEST_WAIT_S)
     if wanted is not None:
         end = asyncio.get_running_loop().time() + timeout
         while rule.hits < wanted:
@@ -100,35 +112,35 @@ async def one(asked: Asked) -> Answer:
     return shown(rule)
 
 
-async def lift(asked: Asked) -> Answer:
-    rule = _rule(asked, asked.path("id"))
+async def lift(request: AdminRequest) -> Answer:
+    rule = _rule(request, request.path("id"))
     rule.lift()
     return shown(rule)
 
 
-async def lift_all(asked: Asked) -> Answer:
-    asked.controls.faults.clear()
+async def lift_all(request: AdminRequest) -> Answer:
+    request.controls.faults.clear()
     return None
 
 
-async def report(asked: Asked) -> Answer:
-    return asked.controls.faults.report().splitlines()
+async def report(request: AdminRequest) -> Answer:
+    return request.controls.faults.report().splitlines()
 
 
-async def seed(asked: Asked) -> Answer:
-    number = (await asked.fields()).get("seed")
+async def seed(request: AdminRequest) -> Answer:
+    number = (await request.fields()).get("seed")
     if not isinstance(number, int):
         raise Refused(400, 'say {"seed": 7}')
-    asked.controls.faults.seed(number)
+    request.controls.faults.seed(number)
     return None
 
 
-async def scenario(asked: Asked) -> Answer:
-    name = asked.path("name").replace("-", "_")
+async def scenario(request: AdminRequest) -> Answer:
+    name = request.path("name").replace("-", "_")
     if name not in SCENARIOS:
         raise Refused(404, f"there is no scenario {name}; there are {', '.join(SCENARIOS)}")
     try:
-        begun = SCENARIOS[name](asked.controls.faults, **await asked.fields())
+        begun = SCENARIOS[name](request.controls.faults, **await request.fields())
     except TypeError as error:
         raise Refused(400, str(error)) from None
     return [shown(rule) for rule in begun.rules]
@@ -137,9 +149,9 @@ async def scenario(asked: Asked) -> Answer:
 # ---------------------------------------------------------------- time
 
 
-def _clock(asked: Asked) -> BrokerClock:
+def _clock(request: AdminRequest) -> BrokerClock:
     try:
-        return BrokerClock(asked.controls.clock, lambda seconds: None)
+        return BrokerClock(request.controls.clock, lambda seconds: None)
     except RuntimeError as error:
         raise Refused(409, str(error)) from None
 
@@ -150,38 +162,38 @@ def _time(clock: BrokerClock) -> dict[str, Any]:
     return {"time_ms": time_ms, "date": date, "is_frozen": clock.is_frozen}
 
 
-async def time(asked: Asked) -> Answer:
-    return _time(_clock(asked))
+async def time(request: AdminRequest) -> Answer:
+    return _time(_clock(request))
 
 
-async def advance(asked: Asked) -> Answer:
-    clock, given = _clock(asked), await asked.fields()
+async def advance(request: AdminRequest) -> Answer:
+    clock, given = _clock(request), await request.fields()
     seconds = 0.0
     for name, value in given.items():
         if name not in UNITS_S or not isinstance(value, int | float) or value < 0:
             raise Refused(400, f"say one of {', '.join(UNITS_S)}, each a number that is not negative")
         seconds += UNITS_S[name] * value
-    await asked.controls.advance(seconds)
+    await request.controls.advance(seconds)
     return _time(clock)
 
 
-async def at(asked: Asked) -> Answer:
-    clock, date = _clock(asked), (await asked.fields()).get("date")
+async def at(request: AdminRequest) -> Answer:
+    clock, date = _clock(request), (await request.fields()).get("date")
     time_ms = moment_of(str(date))
     if time_ms > clock.time_ms:
-        await asked.controls.advance((time_ms - clock.time_ms) / 1000)
-    asked.controls.clock.set_date(time_ms)
+        await request.controls.advance((time_ms - clock.time_ms) / 1000)
+    request.controls.clock.set_date(time_ms)
     return _time(clock)
 
 
-async def freeze(asked: Asked) -> Answer:
-    clock = _clock(asked)
+async def freeze(request: AdminRequest) -> Answer:
+    clock = _clock(request)
     clock.freeze()
     return _time(clock)
 
 
-async def go_on(asked: Asked) -> Answer:
-    clock = _clock(asked)
+async def go_on(request: AdminRequest) -> Answer:
+    clock = _clock(request)
     clock.go_on()
     return _time(clock)
 

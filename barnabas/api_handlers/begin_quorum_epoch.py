@@ -18,12 +18,12 @@ def begin_quorum_epoch(request: BeginQuorumEpochRequest, context: Context) -> Be
     voter = elections.voter_of(context)
     elections.check(request, context)
     (topic,) = request.topics
-    (told,) = topic.partitions
-    elections.learn(request.leader_endpoints, Leadership(told.leader_id, told.leader_epoch), voter, context)
+    (partition,) = topic.partitions
+    elections.learn(request.leader_endpoints, Leadership(partition.leader_id, partition.leader_epoch), voter, context)
     error = voter.begin_epoch(
-        told.leader_id,
-        told.leader_epoch,
-        elections.meant(request.voter_id, told.voter_directory_id, voter),
+        partition.leader_id,
+        partition.leader_epoch,
+        elections.meant(request.voter_id, partition.voter_directory_id, voter),
     )
     return elections.answer(BeginQuorumEpochResponse, voter, context, error)
 

@@ -11,9 +11,9 @@ from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.errors import KafkaError, KafkaStorageError
-from barnabas.log.files import Space
 from barnabas.log.log_directory import LogDirectory
 from barnabas.log.partition_log import PartitionLog
+from barnabas.log.systems import Space
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 
 Result = DescribeLogDirsResponse.DescribeLogDirsResult

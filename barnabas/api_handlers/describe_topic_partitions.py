@@ -28,8 +28,8 @@ Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 Partition = Topic.DescribeTopicPartitionsResponsePartition
 Cursor = DescribeTopicPartitionsResponse.Cursor
 
-METADATA_VERSION = 6
-"""The version of Metadata to describe partitions in: this API knows LISTENER_NOT_FOUND, as that version does."""
+METADATA_VERSION = 1
+"""The version of Metadata to describe partitions in: from 1 on, replicas that are offline are named."""
 
 
 @api(DescribeTopicPartitionsRequest)
@@ -109,9 +109,9 @@ def page(topic: TopicImage, first: int, room: int, describe: Description) -> tup
 
 
 def partition(index: int, image: PartitionImage, describe: Description) -> Partition:
+    """A partition without a leader has no error, unlike in Metadata."""
     described = describe.partition(index, image)
     return Partition(
-        error_code=described.error_code,
         partition_index=index,
         leader_id=described.leader_id,
         leader_epoch=described.leader_epoch,

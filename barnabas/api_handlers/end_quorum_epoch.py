@@ -18,11 +18,11 @@ def end_quorum_epoch(request: EndQuorumEpochRequest, context: Context) -> EndQuo
     voter = elections.voter_of(context)
     elections.check(request, context)
     (topic,) = request.topics
-    (told,) = topic.partitions
-    elections.learn(request.leader_endpoints, Leadership(told.leader_id, told.leader_epoch), voter, context)
-    successors = [ReplicaKey(each.candidate_id, each.candidate_directory_id) for each in told.preferred_candidates]
+    (ended,) = topic.partitions
+    elections.learn(request.leader_endpoints, Leadership(ended.leader_id, ended.leader_epoch), voter, context)
+    successors = [ReplicaKey(each.candidate_id, each.candidate_directory_id) for each in ended.preferred_candidates]
     error = voter.end_epoch(
-        told.leader_id, told.leader_epoch, successors or [ReplicaKey(each) for each in told.preferred_successors]
+        ended.leader_id, ended.leader_epoch, successors or [ReplicaKey(each) for each in ended.preferred_successors]
     )
     return elections.answer(EndQuorumEpochResponse, voter, context, error)
 

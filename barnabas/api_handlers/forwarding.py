@@ -31,7 +31,7 @@ from barnabas.wire.schema import Versions
 logger = logging.getLogger(__name__)
 
 TIMEOUT_MS = 60_000
-"""How long the active controller is looked for and asked (``BrokerServer``: the forwarding channel)."""
+"""How long to look for the active controller and wait for its response (``BrokerServer``: the forwarding channel)."""
 
 LANE = "forwarding"
 NO_VERSION = 0, -1

@@ -4,6 +4,7 @@ Knows nothing of bytes or connections.
 """
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from barnabas.api_handlers.answering import Answer
@@ -14,6 +15,9 @@ from barnabas.errors import CloseConnection, KafkaError, UnknownServerError
 from barnabas.wire.message import Request
 
 logger = logging.getLogger(__name__)
+
+Handle = Callable[[Api, Request, Context], Answer]
+"""Has a request answered: :func:`handle`, or what counts requests on the way to it."""
 
 EXEMPT: Final = frozenset({27, 52, 53, 54, 56, 58, 59, 82})
 """WriteTxnMarkers, AlterPartition, Envelope (the request in it counts), and what the voters of the quorum send."""

@@ -26,6 +26,7 @@ from barnabas.errors import (
     KafkaError,
     LeaderNotAvailable,
     ListenerNotFound,
+    ReplicaNotAvailable,
     UnknownServerError,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -194,7 +195,17 @@ class Description:
         if partition.leader not in alive:
             described.leader_id = -1
             described.error_code = self.leader_error(partition.leader).code
+        if self._version == 0:
+            self._leave_out_unavailable(described)
         return described
+
+    def _leave_out_unavailable(self, described: Partition) -> None:
+        """Clients of version 0 are not given replicas without an address (``errorUnavailableEndpoints``)."""
+        named = len(described.replica_nodes) + len(described.isr_nodes)
+        described.replica_nodes = [replica for replica in described.replica_nodes if replica in self._alive]
+        described.isr_nodes = [replica for replica in described.isr_nodes if replica in self._alive]
+        if described.error_code == 0 and len(described.replica_nodes) + len(described.isr_nodes) < named:
+            described.error_code = ReplicaNotAvailable.code
 
     def leader_error(self, leader: int) -> type[KafkaError]:
         broker = self._image.brokers.get(leader)

@@ -24,6 +24,7 @@ class Scope(Enum):
     BOTH = "both answer it"
     FORWARDED = "controllers answer it; brokers forward it"
     PREPARED = "controllers answer it; brokers answer a part themselves, and forward the rest"
+    MEASURED = "brokers answer it where metrics are on"
 
 
 class Api:
@@ -159,6 +160,8 @@ _TABLE: Final = (
     Api(68, "consumer_group_heartbeat", "0-1"),
     Api(69, "consumer_group_describe", "0-1"),
     Api(70, "controller_registration", "0", Scope.CONTROLLER),
+    Api(71, "get_telemetry_subscriptions", "0", Scope.MEASURED),
+    Api(72, "push_telemetry", "0", Scope.MEASURED),
     Api(73, "assign_replicas_to_dirs", "0", Scope.CONTROLLER),
     Api(74, "list_config_resources", "0-1"),
     Api(75, "describe_topic_partitions", "0"),
@@ -188,9 +191,12 @@ APIS: Final[Mapping[int, Api]] = {each.key: each for each in _TABLE}
 BROKER_APIS: Final[Mapping[int, Api]] = {
     each.key: ForwardedApi(each) if each.scope is Scope.FORWARDED else each
     for each in _TABLE
-    if each.scope is not Scope.CONTROLLER
+    if each.scope not in (Scope.CONTROLLER, Scope.MEASURED)
 }
 """The APIs on a broker's listeners."""
+
+TELEMETRY_APIS: Final[Mapping[int, Api]] = {each.key: each for each in _TABLE if each.scope is Scope.MEASURED}
+"""The APIs that a broker has besides these where metrics are on (KIP-714). Apache Kafka needs a receiver."""
 
 _CONTROLLERS_OWN: Final = (
     Api(1, "controller_fetch", "4-18", Scope.CONTROLLER),
@@ -201,7 +207,7 @@ _CONTROLLERS_OWN: Final = (
 """APIs that a controller answers by another handler than a broker. Fetch is the quorum's there."""
 
 CONTROLLER_APIS: Final[Mapping[int, Api]] = {
-    each.key: each for each in (*_TABLE, *_CONTROLLERS_OWN) if each.scope is not Scope.BROKER
+    each.key: each for each in (*_TABLE, *_CONTROLLERS_OWN) if each.scope not in (Scope.BROKER, Scope.MEASURED)
 }
 """The APIs on a controller's listeners."""
 

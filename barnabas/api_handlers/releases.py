@@ -126,6 +126,12 @@ def narrowed(release: str) -> dict[int, Api]:
     return apis
 
 
+def has_telemetry(release: str) -> bool:
+    """Returns whether a broker of that release advertised KIP-714 where somebody received the metrics."""
+    order = list(CHANGES)
+    return order.index(release) >= order.index("3.7")
+
+
 def _common(ours: Versions, theirs: Versions) -> Versions | None:
     first, last = max(ours.first, theirs.first), min(ours.last, theirs.last)
     return Versions(first, last) if first <= last else None

@@ -25,8 +25,8 @@ class Session:
     """
 
     __slots__ = (
-        "_on_close", "by_token", "client_host", "client_software_name", "client_software_version", "is_forwarded",
-        "listener", "number", "principal", "promise", "sasl_mechanism", "security_protocol",
+        "_on_close", "by_token", "client_host", "client_port", "client_software_name", "client_software_version",
+        "is_forwarded", "listener", "number", "principal", "promise", "sasl_mechanism", "security_protocol",
     )  # fmt: skip
 
     def __init__(
@@ -34,6 +34,7 @@ class Session:
         *,
         listener: str,
         client_host: str,
+        client_port: int = 0,
         security_protocol: str = "PLAINTEXT",
         principal: Principal = ANONYMOUS,
         promise: Promise = Promise(),  # noqa: B008
@@ -43,6 +44,7 @@ class Session:
         self.listener = listener  #: its name, as in ``listeners``
         self.security_protocol = security_protocol  #: of that listener: PLAINTEXT, SSL, ...
         self.client_host = client_host  #: the client's address, "127.0.0.1"
+        self.client_port = client_port  #: 0 if it is not known
         self.principal = principal
         self.promise = promise  #: the APIs and versions that are advertised to the client
         self.number = number  #: connections are numbered from 1 on as they are opened; 0 stands for none

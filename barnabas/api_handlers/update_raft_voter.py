@@ -8,7 +8,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.quorum.client import NO_NODE, ReplicaKey
 from barnabas.cluster.quorum.raft_voter import RaftVoter
-from barnabas.cluster.quorum.voter_changes import Levels
+from barnabas.cluster.quorum.voters import Levels
 from barnabas.errors import (
     NONE,
     FencedLeaderEpoch,

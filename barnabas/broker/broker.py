@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from barnabas.broker.envelopes import Sender
     from barnabas.broker.persister import Persister
     from barnabas.broker.share_partitions import SharePartitions
+    from barnabas.broker.telemetry import Telemetry
     from barnabas.broker.topic_creation import TopicCreation
     from barnabas.share.coordinator import ShareCoordinator
 
@@ -90,6 +91,7 @@ class Broker(Node):
         self._assignments = DirectoryAssignments(self.node_id, self.controller_channel, lambda: self.epoch)
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.nodes = Nodes(lambda: self.image.brokers)
+        self.telemetry: Telemetry | None = None  #: what clients push their metrics to, if metrics are on
         self.value_check: Callable[[str, RecordBatch], object] | None = None  #: the schema registry's, if it runs here
         self._is_registered = False
         self._hosts = False  # whether logs and coordinators are open
@@ -338,6 +340,11 @@ class Broker(Node):
 
             self._share_partitions = SharePartitions(self)
         return self._share_partitions
+
+    @property
+    def records_in_flight(self) -> dict[str, int]:
+        """The records of this node's share partitions that are not done with, by group."""
+        return {} if self._share_partitions is None else self._share_partitions.in_flight
 
     @cached_property
     def leader_throttle(self) -> ReplicationThrottle:

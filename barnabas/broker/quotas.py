@@ -52,7 +52,7 @@ class AddressQuotas:
         self._names = names
         self._changed = changed
         self._addresses: dict[str, str | None] = {}
-        self._asked: set[str] = set()
+        self._requested: set[str] = set()
 
     def of(self, image: MetadataImage) -> Mapping[Entity, float]:
         """Returns the quotas. One for a host is missing until its address is known."""
@@ -67,10 +67,10 @@ class AddressQuotas:
                 found[entity] = record.value
             elif address is not None:
                 found[((IP, True, address),)] = record.value
-            elif name not in self._asked:
+            elif name not in self._requested:
                 unknown.append(name)
         if unknown:
-            self._asked.update(unknown)
+            self._requested.update(unknown)
             self._names.look_up(unknown, self._looked_up)
         return found
 

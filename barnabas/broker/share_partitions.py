@@ -5,6 +5,7 @@ partitions; it reads and writes their state through the share coordinator, which
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -132,6 +133,14 @@ class SharePartitions:
         return found
 
     # ------------------------------------------------------------ leading
+
+    @property
+    def in_flight(self) -> dict[str, int]:
+        """The records between the start offset and the next offset of share partitions, by group."""
+        found = Counter[str]()
+        for cached in self._cached.values():
+            found[cached.group_id] += 0 if cached.share is None else cached.share.in_flight_count
+        return dict(found)
 
     def find(self, group_id: str, at: TopicPartition) -> CachedSharePartition | None:
         """Returns the share partition, if it is cached. Releases records whose locks are due first."""

@@ -21,14 +21,14 @@ from barnabas.wire.messages.envelope import EnvelopeResponse
 logger = logging.getLogger(__name__)
 
 TIMEOUT_MS = 60_000
-"""How long the active controller is looked for and asked (``BrokerServer``: the forwarding channel)."""
+"""How long to look for the active controller and wait for its response (``BrokerServer``: the forwarding channel)."""
 
 LANE = "forwarding"
 VERSION = CreateTopicsRequest.versions.last
 
 
 class TopicCreation:
-    """The topics that one broker has asked for.
+    """The topics whose creation one broker has requested.
 
     :param settings: returns the broker's configs; ``num.partitions`` and ``default.replication.factor`` count if set
     """
@@ -39,7 +39,7 @@ class TopicCreation:
         self._in_flight: set[str] = set()
 
     def create(self, wanted: Sequence[NewTopic], sender: Sender | None, done: Created) -> None:
-        """Asks for the topics, but for those that are asked for already, of which ``done`` hears nothing.
+        """Requests the topics that are not being requested already. ``done`` gets the results of these alone.
 
         :param sender: the client whose rights and quotas count; None for the broker itself
         """
@@ -75,9 +75,14 @@ class TopicCreation:
         return int(settings[config]) if number == -1 and config in settings.originals else number
 
     def _answered(
-        self, asked: Sequence[NewTopic], sender: Sender | None, done: Created, response: Any, error: KafkaError | None
+        self,
+        requested: Sequence[NewTopic],
+        sender: Sender | None,
+        done: Created,
+        response: Any,
+        error: KafkaError | None,
     ) -> None:
-        self._in_flight.difference_update(topic.name for topic in asked)
+        self._in_flight.difference_update(topic.name for topic in requested)
         if error is not None:
             done(None, error)
             return
@@ -86,7 +91,9 @@ class TopicCreation:
                 assert sender is not None
                 response = opened(response, CreateTopicsRequest, VERSION, sender.correlation_id)
         except (KafkaError, MalformedMessage) as failure:
-            logger.warning("The controller does not create %s: %s", ", ".join(topic.name for topic in asked), failure)
+            logger.warning(
+                "The controller does not create %s: %s", ", ".join(topic.name for topic in requested), failure
+            )
             done(None, UnknownServerError())
             return
         done([_created(each) for each in response.topics], None)

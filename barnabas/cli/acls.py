@@ -84,7 +84,7 @@ def acls(cluster: Cluster, action: str | None, as_json: bool, force: bool, clust
         elif action == "remove":
             rows = _remove(admin, [as_filter(acl) for acl in wanted] or filters_of(given))
         else:
-            rows = _list(admin, filters_of(given), given["principal"])
+            rows = listed(admin, filters_of(given), given["principal"])
     if as_json:
         show_json(rows)
     else:
@@ -132,7 +132,8 @@ def _remove(admin: Any, filters: list[AclFilter]) -> list[dict[str, Any]]:
     return _rows(found)
 
 
-def _list(admin: Any, filters: list[AclFilter], principals: tuple[str, ...]) -> list[dict[str, Any]]:
+def listed(admin: Any, filters: list[AclFilter], principals: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Returns the ACLs that filters select, as rows, of these principals if any are given."""
     found: dict[Acl, None] = {}
     for each in filters:
         response = send_to_any(admin, DescribeAclsRequest(**_fields(each)))

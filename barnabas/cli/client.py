@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from barnabas.cli.extras import is_missing
 from barnabas.config import ConfigError
 from barnabas.config.sources import parse_properties
 from barnabas.diagnosis import Address, AdvertisedBroker, diagnose, diagnose_advertised, probe
@@ -161,8 +162,7 @@ def errors_in_one_line(cluster: Cluster) -> Iterator[None]:
         import kafka.errors
         import rich  # noqa: F401
     except ImportError as error:
-        hint = "pip install 'barnabas[cli]'"
-        raise click.ClickException(f"{error.name} is not installed; it is part of the extra cli: {hint}") from None
+        raise is_missing(error) from None
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         yield

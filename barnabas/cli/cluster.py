@@ -175,14 +175,16 @@ def list_endpoints(cluster: Cluster, include_fenced_brokers: bool) -> None:
             each.broker_id,
             each.host,
             each.port,
-            each.rack or "null",
+            each.rack,
             "fenced" if each.is_fenced else "unfenced",
             "broker",
         )
         for each in sorted(response.brokers, key=lambda each: each.broker_id)
     ]
-    # The columns of Kafka's ClusterTool are as wide as the longest host and rack.
-    host, rack = (max((len(str(row[column])) for row in rows), default=1) for column in (1, 3))
+    # The columns of Kafka's ClusterTool are as wide as the longest host and rack; without racks, the latter has 10.
+    host = max((len(row[1]) for row in rows), default=1)
+    rack = max((len(row[3]) for row in rows if row[3]), default=10)
     for row in [("ID", "HOST", "PORT", "RACK", "STATE", "ENDPOINT_TYPE"), *rows]:
         widths = (10, host, 10, rack, 10, 15)
-        click.echo(" ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)))
+        cells = ["null" if cell is None else cell for cell in row]
+        click.echo(" ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)))

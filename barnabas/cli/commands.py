@@ -18,6 +18,8 @@ COMMANDS = {
     "configs": "Describe and alter configs of topics, brokers, groups, users, clients and more.",
     "acls": "Add, remove and list ACLs.",
     "delegation-tokens": "Create, renew, expire and describe delegation tokens.",
+    "get-offsets": "Show the offsets of partitions.",
+    "delete-records": "Delete the records of partitions before an offset.",
     "produce": "Write records to a topic, one per line of input.",
     "consume": "Read records and print them, one per line.",
     "copy": "Copy the last records of topics into a broker for tests, or into a file.",
@@ -25,6 +27,7 @@ COMMANDS = {
     "transactions": "List and describe transactions, and abort hanging ones.",
     "features": "Show, raise and lower the levels of a cluster's features.",
     "storage": "Format the directories of a node, and show how they are formatted.",
+    "broker-api-versions": "Show which versions of each API brokers have.",
     "brokers": "Show the brokers of a cluster, and what each has.",
     "quorum": "Show the quorum of controllers, and how far brokers have copied its log.",
     "reassign": "Move partitions to other brokers.",
@@ -34,6 +37,8 @@ COMMANDS = {
     "pipeline": "Export, import, backfill, mirror and transform topics with Spark.",
     "spark": "Download Spark's own Kafka connector.",
     "proxy": "Stand in front of a cluster, and pass on what clients send.",
+    "replay": "Send recorded requests again, and compare the answers.",
+    "top": "Show what brokers do: rates of topics and clients, lag of groups, slow requests.",
     "check-log": "Check or repair the data directory of a stopped broker.",
     "dump-log": "Print the contents of files in a log directory.",
     "console": "Show a cluster in the browser.",
@@ -41,6 +46,9 @@ COMMANDS = {
     "kafka": "Run a tool of Apache Kafka by its name: kafka topics is kafka-topics.sh.",
     "image-properties": "Write the properties that an image of Kafka makes of its environment.",
 }
+
+ELSEWHERE = {"console": "barnabas.console.command"}
+"""Modules of commands in rooms above this one, which use what the commands here do."""
 
 
 class Commands(click.Group):
@@ -55,7 +63,7 @@ class Commands(click.Group):
         if name == "serve":
             return serve_command()
         module = name.replace("-", "_")
-        command = getattr(importlib.import_module(f"barnabas.cli.{module}"), module)
+        command = getattr(importlib.import_module(ELSEWHERE.get(name, f"barnabas.cli.{module}")), module)
         assert isinstance(command, click.Command)
         return command
 

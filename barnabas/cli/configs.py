@@ -235,7 +235,7 @@ def config_pairs(text: str) -> Iterator[tuple[str, str]]:
 def _described(admin: Any, kind: Kind, name: str, *, show_all: bool) -> list[dict[str, Any]]:
     from kafka.admin import ConfigResource
 
-    response = admin.describe_configs([ConfigResource(kind.resource, name)], config_filter="all")
+    response = admin.describe_configs([ConfigResource(kind.resource, name)], config_filter="all", include_synonyms=True)
     found = response[kind.resource.lower()][str(name)]
     return [
         {
@@ -244,6 +244,10 @@ def _described(admin: Any, kind: Kind, name: str, *, show_all: bool) -> list[dic
             "source": found[key]["config_source"],
             "read_only": found[key]["read_only"],
             "sensitive": found[key]["is_sensitive"],
+            "synonyms": [
+                {"name": each["name"], "value": each["value"], "source": each["source"]}
+                for each in found[key].get("synonyms", ())
+            ],
         }
         for key in sorted(found)
         if show_all or found[key]["config_source"] in kind.own_sources

@@ -5,6 +5,8 @@ Knows nothing of the broker's internals; it uses a consumer like any other clien
 
 import base64
 import json
+import logging
+import struct
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +17,11 @@ from barnabas.cli.client import Cluster, cluster_options, pairs
 from barnabas.cli.output import json_option
 
 FOREVER = float("inf")
+logger = logging.getLogger(__name__)
+
+
+class Undecodable(Exception):
+    """The bytes are not what the deserializer reads."""
 
 
 @click.command()
@@ -28,11 +35,12 @@ FOREVER = float("inf")
     "--from-beginning", is_flag=True, help="Start at the earliest offset if the group has no committed offset."
 )
 @click.option("--group", help="The consumer group; without it, no offsets are committed.")
-@click.option("--max-messages", type=click.IntRange(1), help="Stop after this many records.")
+@click.option("--max-messages", type=click.IntRange(0), help="Stop after this many records.")
 @click.option("--timeout-ms", type=click.IntRange(0), help="Stop if no record arrives for this long.")
 @click.option("--property", "--formatter-property", "properties", multiple=True, metavar="KEY=VALUE",
               help="What is printed: print.key, print.value, print.timestamp, print.offset, print.partition, "
-              "print.headers; key.separator, line.separator, headers.separator, null.literal.")  # fmt: skip
+              "print.headers, print.epoch; key.separator, line.separator, headers.separator, null.literal; "
+              "key.deserializer and value.deserializer, by the names of Kafka's classes.")  # fmt: skip
 @click.option("--consumer-property", "--command-property", "consumer_properties", multiple=True, metavar="KEY=VALUE",
               help="A property of the consumer.")  # fmt: skip
 @click.option(
@@ -42,12 +50,13 @@ FOREVER = float("inf")
     show_default=True,
     help="read_committed leaves out records of open and aborted transactions.",
 )
+@click.option("--skip-message-on-error", is_flag=True, help="Go on after a record that cannot be deserialized.")
 @json_option
 @cluster_options
 def consume(cluster: Cluster, topic: str | None, include: str | None, partition: int | None, offset: str | None,
             from_beginning: bool, group: str | None, max_messages: int | None, timeout_ms: int | None,
             properties: tuple[str, ...], consumer_properties: tuple[str, ...], isolation_level: str,
-            as_json: bool) -> None:  # fmt: skip
+            skip_message_on_error: bool, as_json: bool) -> None:  # fmt: skip
     """Print the value of each record, one per line.
 
     With --json, print each record as a line of JSON. Keys and values that are not UTF-8 are printed in base64, as
@@ -83,8 +92,15 @@ def consume(cluster: Cluster, topic: str | None, include: str | None, partition:
             consumer.subscribe(pattern=include)
         else:
             consumer.subscribe([topic])
-        for record in consumer:
-            sys.stdout.buffer.write(write(record))
+        for record in () if max_messages == 0 else consumer:
+            try:
+                line = write(record)
+            except Undecodable as error:
+                if not skip_message_on_error:
+                    raise click.ClickException(str(error)) from None
+                logger.error("Error processing message, skipping this message: %s", error)
+                continue
+            sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
             count += 1
             if count == max_messages:
@@ -161,13 +177,52 @@ def formatter(properties: Mapping[str, str]) -> Callable[[Any], bytes]:
         parts.append(lambda record: b"Partition:" + str(record.partition).encode())
     if wanted("offset"):
         parts.append(lambda record: b"Offset:" + str(record.offset).encode())
+    if wanted("epoch"):
+        parts.append(lambda record: b"Epoch:" + str(record.leader_epoch).encode())
     if wanted("headers"):
         parts.append(headers)
+    key, value = (_reader(properties.get(f"{part}.deserializer", "")) for part in ("key", "value"))
     if wanted("key"):
-        parts.append(lambda record: null if record.key is None else record.key)
+        parts.append(lambda record: null if record.key is None else key(record.key))
     if wanted("value"):
-        parts.append(lambda record: null if record.value is None else record.value)
+        parts.append(lambda record: null if record.value is None else value(record.value))
     return lambda record: between.join(part(record) for part in parts) + end
+
+
+def _reader(name: str) -> Callable[[bytes], bytes]:
+    """Returns what makes text of bytes, by the class of a deserializer of Kafka's; without one, bytes stay as they are.
+
+    :raises click.UsageError: there is no such class
+    """
+    short = name.removeprefix("org.apache.kafka.common.serialization.").removesuffix("Deserializer")
+    if short in ("", "String", "ByteArray", "Bytes", "ByteBuffer"):
+        return bytes
+    if short not in _LAYOUTS:
+        known = ", ".join(sorted(_LAYOUTS))
+        raise click.UsageError(f"{name} is not one of Kafka's own deserializers: String, ByteArray, {known}")
+    layout = _LAYOUTS[short]
+
+    def read(data: bytes) -> bytes:
+        if short == "UUID":
+            return data
+        if len(data) != layout.size:
+            raise Undecodable(f"Size of data received by {short}Deserializer is not {layout.size}")
+        (value,) = layout.unpack(data)
+        return str(value).lower().encode() if short == "Boolean" else repr(value).encode()
+
+    return read
+
+
+_LAYOUTS = {
+    "Boolean": struct.Struct(">?"),
+    "Short": struct.Struct(">h"),
+    "Integer": struct.Struct(">i"),
+    "Long": struct.Struct(">q"),
+    "Float": struct.Struct(">f"),
+    "Double": struct.Struct(">d"),
+    "UUID": struct.Struct(">36s"),
+}
+"""The layouts of Kafka's deserializers of numbers; a UUID is its text."""
 
 
 def _literal(text: str) -> bytes:

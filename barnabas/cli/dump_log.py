@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from barnabas.cli.extras import is_missing
 from barnabas.wire.plain import as_printable, text_or_hex
 
 if TYPE_CHECKING:
@@ -73,8 +74,7 @@ def dump_log(
     try:
         from barnabas.cli.dumping import logs
     except ModuleNotFoundError as error:
-        hint = "pip install 'barnabas[cli]'"
-        raise click.ClickException(f"{error.name} is not installed; it is part of the extra cli: {hint}") from None
+        raise is_missing(error) from None
     options = logs.Options(
         deep or print_data or decoder is not None, print_data, decoder, max_messages, max_bytes, show_secrets
     )

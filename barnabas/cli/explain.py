@@ -179,7 +179,7 @@ def _fields(structure: type[Struct], version: int | None) -> Iterator[dict[str, 
 def _field(field: Field, version: int | None) -> dict[str, Any]:
     nullable = str(field.nullable) != "none" if version is None else version in field.nullable
     inner = isinstance(field.kind, type) and issubclass(field.kind, Struct)
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "name": field.name,
         "type": f"{'[]' if field.is_array else ''}{_type_name(field.kind)}",
         "versions": str(field.versions),
@@ -187,8 +187,8 @@ def _field(field: Field, version: int | None) -> dict[str, Any]:
         "tag": field.tag,
     }
     if inner:
-        told["fields"] = list(_fields(field.kind, version))  # type: ignore[arg-type]
-    return told
+        shown["fields"] = list(_fields(field.kind, version))  # type: ignore[arg-type]
+    return shown
 
 
 def _type_name(kind: Any) -> str:

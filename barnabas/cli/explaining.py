@@ -33,13 +33,13 @@ def explain_frames(given: str, api: str | None, version: int | None, *, show_sec
     try:
         for frame in frames_in(_bytes(sys.stdin.read() if given == "-" else given)):
             if answered is None or version is None:
-                told = told_request(frame, known, hides)
+                explained = plain_request(frame, known, hides)
             else:
-                told = told_response(frame, answered, version, hides)
+                explained = plain_response(frame, answered, version, hides)
             if as_json:
-                show_json(told)
+                show_json(explained)
             else:
-                _print(told)
+                _print(explained)
     except MalformedMessage as error:
         hint = "" if answered is not None else "; a response is decoded with --api and --version of its request"
         raise click.ClickException(f"The frame cannot be decoded: {error}{hint}") from None
@@ -69,7 +69,7 @@ def _bytes(digits: str) -> bytes:
     return found
 
 
-def told_request(frame: bytes, known: dict[int, type[Request]], hides: Hides) -> dict[str, Any]:
+def plain_request(frame: bytes, known: dict[int, type[Request]], hides: Hides) -> dict[str, Any]:
     """Returns a request with its header. :raises MalformedMessage: it cannot be decoded"""
     found = decode_request(frame, known)
     return {
@@ -82,7 +82,7 @@ def told_request(frame: bytes, known: dict[int, type[Request]], hides: Hides) ->
     }
 
 
-def told_response(frame: bytes, answered: type[Request], version: int, hides: Hides) -> dict[str, Any]:
+def plain_response(frame: bytes, answered: type[Request], version: int, hides: Hides) -> dict[str, Any]:
     """Returns a response with its header. :raises MalformedMessage: it cannot be decoded"""
     if version not in answered.versions:
         raise click.ClickException(f"{api_name(answered)} has no version {version}: there are {answered.versions}")
@@ -99,9 +99,9 @@ def told_response(frame: bytes, answered: type[Request], version: int, hides: Hi
 # ---------------------------------------------------------------- text
 
 
-def _print(told: dict[str, Any]) -> None:
-    fields = told.pop("fields")
-    for name, value in told.items():
+def _print(explained: dict[str, Any]) -> None:
+    fields = explained.pop("fields")
+    for name, value in explained.items():
         click.echo(f"{name}: {_word(value)}")
     for line in _lines(fields, "  "):
         click.echo(line)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from barnabas.cli.client import Cluster, bootstrap_option, cluster_options, config_option, error_text, pairs
+from barnabas.cli.feature_levels import feature_dependencies, version_mapping
 from barnabas.cli.output import json_option, show_json, show_table
 from barnabas.cli.verbs import Verbs, pass_options_on
 from barnabas.cluster.features import (
@@ -200,3 +201,7 @@ def report(levels: Mapping[str, int], done: str, *, as_json: bool, dry_run: bool
         return
     for name, level in sorted(levels.items()):
         click.echo(f"{name} {'can be' if dry_run else 'was'} {done.format(level=level)}.")
+
+
+for shared in (version_mapping, feature_dependencies):
+    features.add_command(shared)

@@ -59,7 +59,8 @@ def transaction_at(admin: Any, topic_partition: Any, start_offset: int) -> tuple
         if each.current_transaction_start_offset == start_offset:
             return each.producer_id, each.producer_epoch, each.coordinator_epoch
     raise click.ClickException(
-        f"No open transaction of {topic_partition.topic}-{topic_partition.partition} began at offset {start_offset}"
+        f"Could not find any open transactions starting at offset {start_offset} on partition "
+        f"{topic_partition.topic}-{topic_partition.partition}"
     )
 
 

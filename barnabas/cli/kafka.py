@@ -7,7 +7,20 @@ from pathlib import Path
 
 import click
 
+from barnabas.cli.extras import is_missing
 from barnabas.cli.kafka_tools import table
+
+
+@click.command()
+@click.argument("directory", metavar="[DIR]", default=".", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("suffix", default=".sh")
+def install(directory: Path, suffix: str) -> None:
+    """Write a script for each tool to DIR, and print their paths.
+
+    SUFFIX ends their names: .sh as in Apache Kafka's archive, or '' as in Confluent's.
+    """
+    for path in table.install(directory, suffix):
+        click.echo(path)
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -21,12 +34,12 @@ def kafka(tool: str, arguments: tuple[str, ...]) -> None:
     barnabas kafka install DIR [SUFFIX]    writes DIR/kafka-topics.sh and so on
     """
     if tool == "install":
-        suffix = arguments[1] if len(arguments) > 1 else ".sh"
-        for path in table.install(Path(arguments[0] if arguments else "."), suffix):
-            click.echo(path)
+        install.main(list(arguments), prog_name="barnabas kafka install", standalone_mode=False)
         return
     try:
         code = table.run(tool, arguments)
     except LookupError as error:
         raise click.ClickException(str(error.args[0])) from None
+    except ModuleNotFoundError as error:
+        raise is_missing(error) from None
     raise click.exceptions.Exit(code)

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from barnabas.cli.client import Cluster, check_code, cluster_options
-from barnabas.cli.reassignments import Partition, error_text, name_of, read_json
+from barnabas.cli.java_errors import java_text
+from barnabas.cli.reassignments import Partition, name_of, read_json
 from barnabas.cli.requests import send_to_any
 from barnabas.errors import ElectionNotNeeded
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
@@ -82,7 +83,7 @@ def elect(admin: Any, partitions: list[Partition] | None, election_type: int) ->
     response = send_to_any(admin, request)
     check_code(response.error_code)
     return {
-        (topic.topic, each.partition_id): (each.error_code, each.error_message or error_text(each.error_code))
+        (topic.topic, each.partition_id): (each.error_code, java_text(each.error_code, each.error_message))
         for topic in response.replica_election_results
         for each in topic.partition_result
     }

@@ -44,6 +44,13 @@ def show_table(
     Console(file=sys.stdout, width=None if sys.stdout.isatty() else WIDE_ENOUGH).print(table)
 
 
+def show_padded(rows: Sequence[Sequence[str]]) -> None:
+    """Prints rows as Kafka's ``ToolsUtils.prettyPrintTable``: cells as wide as their column, and a tab after each."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        click.echo("".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True)))
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return "-"

@@ -3,6 +3,7 @@
 Knows nothing of the broker's internals; it uses a producer like any other client.
 """
 
+import itertools
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -85,26 +86,28 @@ def reader(properties: Mapping[str, str]) -> Callable[[bytes], Line]:
     between_headers = _separator(properties, "headers.separator", ",")
     within_header = _separator(properties, "headers.key.separator", ":")
 
-    def part(line: bytes, separator: bytes, name: str) -> tuple[bytes | None, bytes]:
+    numbers = itertools.count(1)
+
+    def part(line: bytes, separator: bytes, name: str, number: int) -> tuple[bytes | None, bytes]:
         first, found, rest = line.partition(separator)
         if found:
             return first, rest
         if lenient:
             return None, line
-        raise click.ClickException(
-            f"No {name} separator {separator.decode()!r} in the line {line.decode(errors='replace')!r}"
-        )
+        text = line.decode(errors="replace")
+        raise click.ClickException(f"No {name} separator found on line number {number}: '{text}'")
 
     def read(line: bytes) -> Line:
+        number = next(numbers)
         headers: list[tuple[str, bytes]] = []
         key: bytes | None = None
         if with_headers:
-            text, line = part(line, after_headers, "headers")
+            text, line = part(line, after_headers, "headers", number)
             for header in filter(None, (text or b"").split(between_headers)):
                 name, _, value = header.partition(within_header)
                 headers.append((name.decode(), value))
         if with_key:
-            key, line = part(line, between_key_and_value, "key")
+            key, line = part(line, between_key_and_value, "key", number)
         if null:
             key = None if key == null else key
             return Line(key, None if line == null else line, headers)

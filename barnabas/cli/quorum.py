@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from barnabas.cli.client import Cluster, bootstrap_option, check_code, cluster_options, config_option
+from barnabas.cli.output import show_padded
 from barnabas.cli.requests import send_to_any
 from barnabas.cli.verbs import Verbs, pass_options_on
 from barnabas.cluster.topic_names import CLUSTER_METADATA
@@ -230,9 +231,7 @@ def show_replication(partition: Partition, *, human_readable: bool) -> None:
                     status,
                 )
             )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADERS))]
-    for row in rows:
-        click.echo("".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True)))
+    show_padded(rows)
 
 
 def age(timestamp_ms: int, now_ms: int) -> str:

@@ -169,8 +169,8 @@ def _execute(
         admin, dict(wanted.partitions), may_change_factor=not disallow_replication_factor_change
     )
     if errors:
-        told = "\n".join(f"{name_of(partition)}: {message}" for partition, message in sorted(errors.items()))
-        click.echo(f"Error reassigning partition(s):\n{told}")
+        lines = "\n".join(f"{name_of(partition)}: {message}" for partition, message in sorted(errors.items()))
+        click.echo(f"Error reassigning partition(s):\n{lines}")
         raise click.exceptions.Exit(1)
     click.echo(f"Successfully started partition reassignment{_s(wanted.partitions)} for {names_of(wanted.partitions)}")
     if wanted.log_dirs:
@@ -242,9 +242,9 @@ def _verify(admin: Any, file: str, preserve_throttles: bool, wait: bool) -> None
     for partition, replicas in sorted(wanted.partitions.items()):
         click.echo(_state(partition, replicas, current.get(partition, []), is_ongoing=partition in ongoing))
     moves = reassignments.log_dirs_of(admin, wanted.log_dirs)
-    told = [_move_state(replica, target, moves.get(replica)) for replica, target in sorted(wanted.log_dirs.items())]
-    click.echo("\n".join(text for text, _ in told))
-    if not ongoing and not any(is_moving for _, is_moving in told) and not preserve_throttles:
+    states = [_move_state(replica, target, moves.get(replica)) for replica, target in sorted(wanted.log_dirs.items())]
+    click.echo("\n".join(text for text, _ in states))
+    if not ongoing and not any(is_moving for _, is_moving in states) and not preserve_throttles:
         _clear_throttles(admin, wanted)
 
 
@@ -323,8 +323,8 @@ def _cancel(admin: Any, file: str, preserve_throttles: bool) -> None:
     if active:
         errors = reassignments.alter_reassignments(admin, dict.fromkeys(active))
         if errors:
-            told = "\n".join(f"{name_of(partition)}: {message}" for partition, message in sorted(errors.items()))
-            click.echo(f"Error cancelling partition reassignment{_s(errors)} for:\n{told}")
+            lines = "\n".join(f"{name_of(partition)}: {message}" for partition, message in sorted(errors.items()))
+            click.echo(f"Error cancelling partition reassignment{_s(errors)} for:\n{lines}")
             raise click.exceptions.Exit(1)
         click.echo(f"Successfully cancelled partition reassignment{_s(active)} for: {names_of(active)}")
     else:

@@ -130,9 +130,13 @@ def check_replicas(seen: Sequence[Partition], wanted: Replicas) -> None:
         partition: [str(broker) for broker, count in Counter(replicas).items() if count > 1]
         for partition, replicas in wanted.items()
     }
-    told = [f"{name_of(each)} contains multiple entries for {','.join(ids)}" for each, ids in repeated.items() if ids]
-    if told:
-        raise click.ClickException(f"Partition replica lists may not contain duplicate entries: {'. '.join(told)}")
+    duplicates = [
+        f"{name_of(each)} contains multiple entries for {','.join(ids)}" for each, ids in repeated.items() if ids
+    ]
+    if duplicates:
+        raise click.ClickException(
+            f"Partition replica lists may not contain duplicate entries: {'. '.join(duplicates)}"
+        )
 
 
 def reassignment_json(replicas: Replicas, log_dirs: Mapping[Replica, str]) -> str:

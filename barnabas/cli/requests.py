@@ -58,6 +58,9 @@ def coordinators(admin: Any, group_ids: list[str]) -> dict[str, str]:
     }
 
 
+API_VERSIONS = 18
+
+
 class ApiMessage:
     """A Barnabas request with the interface of kafka-python's ``ApiMessage``, its header and its response class."""
 
@@ -106,7 +109,8 @@ class ApiMessage:
         return self
 
     def parse_header(self, buffer: Any) -> ResponseHeader:
-        flexible = int(self._is_flexible)
+        # The header of an ApiVersions response is that of version 0: a client may not know the newer one yet (KIP-511).
+        flexible = int(self._is_flexible and self.API_KEY != API_VERSIONS)
         head, end = ResponseHeader.decode_from(bytes(buffer), 0, version=flexible)
         buffer.seek(end)
         return head

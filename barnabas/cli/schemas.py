@@ -56,8 +56,8 @@ class Client:
 
 def _message(error: urllib.error.HTTPError) -> str:
     try:
-        told = json.loads(error.read())
-        return f"{told['message']} ({told['error_code']})"
+        body = json.loads(error.read())
+        return f"{body['message']} ({body['error_code']})"
     except (ValueError, KeyError, TypeError):
         return f"{error.code} {error.reason}"
 
@@ -106,7 +106,7 @@ def _path(subject: str, version: str | None = None) -> str:
     return path if version is None else f"{path}/versions/{quote(version, safe='')}"
 
 
-def _pretty(schema: dict[str, Any]) -> str:
+def pretty(schema: dict[str, Any]) -> str:
     """Returns the text of a schema, indented if it is JSON."""
     text: str = schema["schema"]
     if schema.get("schemaType", "AVRO") == "PROTOBUF":
@@ -146,7 +146,7 @@ def show(registry: str, subject: str, version: str, as_json: bool) -> None:
     if as_json:
         show_json(found)
     else:
-        click.echo(_pretty(found).rstrip("\n"))
+        click.echo(pretty(found).rstrip("\n"))
 
 
 @schemas.command("register")
@@ -190,9 +190,9 @@ def diff(registry: str, subject: str, first: str, second: str) -> None:
     client = Client(registry)
     found = [client("GET", _path(subject, each)) for each in (first, second)]
     names = [f"{subject} version {each['version']}" for each in found]
-    before, after = (_pretty(each).splitlines() for each in found)
-    told = list(difflib.unified_diff(before, after, names[0], names[1], lineterm=""))
-    click.echo("\n".join(told) if told else f"{names[0]} and {names[1]} are the same")
+    before, after = (pretty(each).splitlines() for each in found)
+    difference = list(difflib.unified_diff(before, after, names[0], names[1], lineterm=""))
+    click.echo("\n".join(difference) if difference else f"{names[0]} and {names[1]} are the same")
 
 
 @schemas.command("delete")

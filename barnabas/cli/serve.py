@@ -49,6 +49,8 @@ class Options(NamedTuple):
     override: tuple[str, ...] = ()
     dev: bool = False
     schema_registry: bool = False
+    console: bool = False
+    metrics: bool = False
     log_dirs: str | None = None
     port: str | None = None
     compatible_with: str | None = None
@@ -64,6 +66,8 @@ OPTIONS = (
     Option(("--override",), "override", "A property that overrides environment and file: name=value.", multiple=True),
     Option(("--dev",), "dev", "Development: one replica, no rebalance delays, data deleted at the end.", is_flag=True),
     Option(("--schema-registry",), "schema_registry", "Serve a schema registry at 127.0.0.1:8081.", is_flag=True),
+    Option(("--console",), "console", "Serve pages for the browser at 127.0.0.1:8080.", is_flag=True),
+    Option(("--metrics",), "metrics", "Serve /metrics for Prometheus at 127.0.0.1:9308.", is_flag=True),
     Option(("--log-dirs", "--log-dir"), "log_dirs", "The data directories, separated by commas: short for log.dirs."),
     Option(("--port",), "port", "Listen on this port of 127.0.0.1 only; 0 takes a free port."),
     Option(("--compatible-with",), "compatible_with", "Offer clients the APIs of that Apache Kafka: 0.8 to 4.4."),
@@ -150,6 +154,10 @@ def merged_properties(options: Options, environment: "os._Environ[str] | dict[st
         short["barnabas.compatible.with"] = options.compatible_with
     if options.schema_registry:
         short["barnabas.schema.registry.listener"] = "127.0.0.1:8081"
+    if options.console:
+        short["barnabas.console.listener"] = "127.0.0.1:8080"
+    if options.metrics:
+        short["barnabas.metrics.listener"] = "127.0.0.1:9308"
     overrides = {**short, **sources.parse_overrides(options.override)}
     return sources.merged(file=file, environment=sources.from_environment(environment), overrides=overrides)
 

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from barnabas.cli import serve
+from barnabas.cli.feature_levels import feature_dependencies, version_mapping
 from barnabas.cli.verbs import Verbs
 from barnabas.clock import SystemClock
 from barnabas.cluster.formatting import (
@@ -202,3 +203,7 @@ def _show(title: str, lines: list[str], endings: tuple[str, str]) -> None:
 def random_uuid_() -> None:
     """Print a random UUID, as the id of a new cluster."""
     click.echo(uuid_text(random_uuid()))
+
+
+for shared in (version_mapping, feature_dependencies):
+    storage.add_command(shared)

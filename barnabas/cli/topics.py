@@ -3,6 +3,7 @@
 Knows nothing of the broker's internals; it uses an admin client.
 """
 
+import contextlib
 import re
 from collections.abc import Callable
 from typing import Any
@@ -12,12 +13,15 @@ import click
 
 from barnabas.cli.client import Cluster, cluster_options, pairs, results_of
 from barnabas.cli.output import json_option, show_json, show_table
-from barnabas.cli.reassignments import Partition, ongoing_reassignments
+from barnabas.cli.reassignments import Ongoing, Partition, ongoing_reassignments
+from barnabas.cli.requests import send_to_any
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.uuids import uuid_text
+from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 
 MIN_ISR = "min.insync.replicas"
-_NOT_OWN = ("DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG", "DEFAULT_CONFIG")
+DEFAULT = "DEFAULT_CONFIG"
+_NOT_OWN = ("DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG", DEFAULT)
 _CREATED = ("name", "topic_id", "num_partitions", "replication_factor")
 
 
@@ -30,6 +34,7 @@ _CREATED = ("name", "topic_id", "num_partitions", "replication_factor")
 @click.option("--alter", "action", flag_value="alter", help="Add partitions to a topic.")
 @click.option("--delete", "action", flag_value="delete", help="Delete a topic.")
 @click.option("--topic", help="The topic; except with --create, it may be a regular expression.")
+@click.option("--topic-id", metavar="ID", help="With --describe: the topic by its id.")
 @click.option("--partitions", type=click.IntRange(1), help="The number of partitions.")
 @click.option("--replication-factor", type=click.IntRange(1), help="The number of replicas of each partition.")
 @click.option(
@@ -112,17 +117,22 @@ def _describe(admin: Any, topic: str | None, **given: Any) -> None:
         for each in sorted(admin.describe_topics(names) if names else [], key=lambda each: str(each["name"]))
         if not (given["exclude_internal"] and each["is_internal"])
     ]
+    if given["topic_id"] is not None:
+        described = [each for each in described if each["topic_id"] == given["topic_id"]]
+        if not described and not given["if_exists"]:
+            raise click.ClickException(f"There is no topic with the id {given['topic_id']}")
     min_isr = _add_configs(admin, described)
     filters = [name for name in _FILTERS if given[name]]
+    if filters or given["as_json"]:
+        _add_reassignments(admin, described)
+    if given["as_json"]:
+        _add_eligible(admin, described)
     if filters:
-        adding = _adding_replicas(admin)
         for each in described:
-            topic, partitions = each["topic"], each["partitions"]
             each["partitions"] = [
                 partition
-                for partition in partitions
-                for added in [adding.get((topic, partition["partition"]), 0)]
-                if any(_FILTERS[name](partition, min_isr[topic], added) for name in filters)
+                for partition in each["partitions"]
+                if any(_FILTERS[name](partition, min_isr[each["topic"]]) for name in filters)
             ]
     if given["topics_with_overrides"]:
         described = [each | {"partitions": []} for each in described if each["configs"]]
@@ -170,7 +180,7 @@ def _described(topic: dict[str, Any]) -> dict[str, Any]:
 
 
 def _add_configs(admin: Any, described: list[dict[str, Any]]) -> dict[str, int]:
-    """Adds each topic's own configs, and returns each topic's ``min.insync.replicas``."""
+    """Adds each topic's own configs, and all that are set for it anywhere; returns each ``min.insync.replicas``."""
     from kafka.admin import ConfigResource
 
     if not described:
@@ -181,21 +191,54 @@ def _add_configs(admin: Any, described: list[dict[str, Any]]) -> dict[str, int]:
         configs = found.get(each["topic"], {})
         own = {name for name, of_topic in configs.items() if of_topic["config_source"] not in _NOT_OWN}
         each["configs"] = {name: configs[name]["value"] for name in sorted(own)}
+        each["set_configs"] = {
+            name: of_topic["value"] for name, of_topic in configs.items() if of_topic["config_source"] != DEFAULT
+        }
     return {name: int(configs[MIN_ISR]["value"]) for name, configs in found.items() if MIN_ISR in configs}
 
 
-def _adding_replicas(admin: Any) -> dict[Partition, int]:
-    """Returns how many replicas each partition that is being reassigned gets: they are not missing in the ISR yet.
+def _add_reassignments(admin: Any, described: list[dict[str, Any]]) -> None:
+    """Adds which replicas each partition that is being reassigned gets and loses.
 
     Without the right to list reassignments, or on a broker that cannot, there are none, as in Kafka's ``TopicService``.
     """
     from kafka.errors import IncompatibleBrokerVersion
 
-    try:
+    ongoing: dict[Partition, Ongoing] = {}
+    with contextlib.suppress(click.ClickException, IncompatibleBrokerVersion):
         ongoing = ongoing_reassignments(admin)
-    except (click.ClickException, IncompatibleBrokerVersion):
-        return {}
-    return {partition: len(each.adding) for partition, each in ongoing.items()}
+    for topic in described:
+        for partition in topic["partitions"]:
+            found = ongoing.get((topic["topic"], partition["partition"]))
+            partition["adding"] = found.adding if found else []
+            partition["removing"] = found.removing if found else []
+
+
+def _add_eligible(admin: Any, described: list[dict[str, Any]]) -> None:
+    """Adds the eligible leader replicas (KIP-966) of each partition; None on a broker that does not know them."""
+    from kafka.errors import IncompatibleBrokerVersion
+
+    Topic = DescribeTopicPartitionsRequest.TopicRequest
+    wanted = [Topic(name=each["topic"]) for each in described]
+    found: dict[Partition, Any] = {}
+    cursor: Any = None
+    with contextlib.suppress(IncompatibleBrokerVersion):
+        while wanted:
+            response = send_to_any(admin, DescribeTopicPartitionsRequest(topics=wanted, cursor=cursor))
+            found |= {
+                (topic.name, each.partition_index): each for topic in response.topics for each in topic.partitions
+            }
+            if response.next_cursor is None:
+                break
+            after = response.next_cursor
+            cursor = DescribeTopicPartitionsRequest.Cursor(
+                topic_name=after.topic_name, partition_index=after.partition_index
+            )
+    for topic in described:
+        for partition in topic["partitions"]:
+            each = found.get((topic["topic"], partition["partition"]))
+            partition["elr"] = each and each.eligible_leader_replicas
+            partition["last_known_elr"] = each and each.last_known_elr
 
 
 def _alter(admin: Any, topic: str, **given: Any) -> None:
@@ -253,14 +296,15 @@ _ACTIONS: dict[str, Callable[..., None]] = {
     "delete": _delete,
 }
 
-#: Kafka's ``PartitionDescription``: each option with its rule for a partition, the minimum ISR, and the added replicas.
-_FILTERS: dict[str, Callable[[dict[str, Any], int, int], bool]] = {
-    "under_replicated_partitions": lambda partition, _, adding: (
-        len(partition["isr"]) < len(partition["replicas"]) - adding
+#: Kafka's ``PartitionDescription``: each option with its rule for a partition and the minimum ISR. Replicas that are
+#: being added are not missing in the ISR yet.
+_FILTERS: dict[str, Callable[[dict[str, Any], int], bool]] = {
+    "under_replicated_partitions": lambda partition, _: (
+        len(partition["isr"]) < len(partition["replicas"]) - len(partition["adding"])
     ),
-    "unavailable_partitions": lambda partition, _, __: (
+    "unavailable_partitions": lambda partition, _: (
         partition["leader"] is None or partition["leader"] in partition["offline"]
     ),
-    "under_min_isr_partitions": lambda partition, min_isr, _: len(partition["isr"]) < min_isr,
-    "at_min_isr_partitions": lambda partition, min_isr, _: len(partition["isr"]) == min_isr,
+    "under_min_isr_partitions": lambda partition, min_isr: len(partition["isr"]) < min_isr,
+    "at_min_isr_partitions": lambda partition, min_isr: len(partition["isr"]) == min_isr,
 }

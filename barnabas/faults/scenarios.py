@@ -82,9 +82,13 @@ def answer_lost(faults: Adding, topic: str) -> Scenario:
     return Scenario(faults.add(api="Produce", topic=topic, first=1, cut="after"))
 
 
-def network_cut(faults: Adding, client_id: str) -> Scenario:
-    """Packets between a client and the broker are lost: nothing is answered, until the scenario is lifted."""
-    return Scenario(faults.add(client_id=client_id, silent="before"))
+def network_cut(faults: Adding, client_id: str, *, node: int | None = None) -> Scenario:
+    """Packets between a client and the broker are lost: nothing is answered, until the scenario is lifted.
+
+    :param node: the one broker of a cluster that the client cannot reach; without it, all of them
+    """
+    where = {} if node is None else {"node": node}
+    return Scenario(faults.add(client_id=client_id, silent="before", **where))
 
 
 def slow_consumer_evicted(faults: Adding, group: str) -> Scenario:
@@ -134,8 +138,8 @@ class Scenarios:
     def answer_lost(self: Adding, topic: str) -> Scenario:
         return answer_lost(self, topic)
 
-    def network_cut(self: Adding, client_id: str) -> Scenario:
-        return network_cut(self, client_id)
+    def network_cut(self: Adding, client_id: str, *, node: int | None = None) -> Scenario:
+        return network_cut(self, client_id, node=node)
 
     def slow_consumer_evicted(self: Adding, group: str) -> Scenario:
         return slow_consumer_evicted(self, group)

@@ -19,8 +19,8 @@ class SeenRequest:
     """One request, and its answer once it has been given."""
 
     __slots__ = (
-        "answer", "api", "client_id", "client_software_name", "client_software_version", "connection", "request",
-        "size", "time_ms", "version",
+        "answer", "api", "client_id", "client_software_name", "client_software_version", "connection", "number",
+        "request", "size", "time_ms", "version",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +45,7 @@ class SeenRequest:
         self.client_software_name = client_software_name
         self.client_software_version = client_software_version
         self.answer: Response | None = None  #: None if there is none, or none yet
+        self.number = 0  #: of the recorded requests, from 1 on
 
     @property
     def error(self) -> str | None:
@@ -74,17 +75,27 @@ class Seen:
 
     def __init__(self, kept: int = KEPT) -> None:
         self._ring: deque[SeenRequest] = deque(maxlen=kept)
+        self.count = 0  #: how many there were: the number of the last one
 
     def add(self, request: SeenRequest) -> None:
+        """Numbers a request and keeps it; the oldest one goes if there are too many."""
+        self.count += 1
+        request.number = self.count
         self._ring.append(request)
 
     def clear(self) -> None:
+        """Forgets the requests; the numbers go on."""
         self._ring.clear()
 
-    def find(self, api: str | None = None, client_id: str | None = None) -> list[SeenRequest]:
-        """Returns the requests of an API and a client, in the order in which they came."""
+    @property
+    def first(self) -> int:
+        """The number of the oldest request that is kept."""
+        return self.count - len(self._ring) + 1
+
+    def find(self, api: str | None = None, client_id: str | None = None, *, after: int = 0) -> list[SeenRequest]:
+        """Returns the requests of an API and a client with a number above ``after``, in their order."""
         return [
             each
             for each in list(self._ring)
-            if (api is None or each.api == api) and client_id in (None, each.client_id)
+            if each.number > after and (api is None or each.api == api) and client_id in (None, each.client_id)
         ]

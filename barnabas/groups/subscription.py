@@ -35,5 +35,5 @@ def subscribed_topics(metadata: bytes) -> frozenset[str]:
                 raise MalformedMessage("a subscription that ends inside a topic's name")
             topics.append(metadata[at - size : at].decode())
     except (struct.error, UnicodeDecodeError) as error:
-        raise MalformedMessage("a subscription that is cut short, or names what is no text") from error
+        raise MalformedMessage("a subscription is truncated, or the name of a topic is not UTF-8") from error
     return frozenset(topics)

@@ -19,7 +19,7 @@ from barnabas.log import checkpoints, swapping
 from barnabas.log.checkpoints import TopicPartition
 from barnabas.log.cleanable import LogToClean, examine, first_dirty_offset, job_of
 from barnabas.log.cleaner_workers import CleanerWorker, Outcome, Stopped
-from barnabas.log.cleaning.job import CleanedGroup, CleaningResult
+from barnabas.log.cleaning.job import CleanedGroup, CleaningResult, Statistics
 from barnabas.log.housekeeping import Housekeeping
 from barnabas.log.log_directory import LogDirectory
 from barnabas.log.log_registry import LogRegistry
@@ -81,6 +81,9 @@ class LogCleaner:
         self.checkpoints: dict[LogDirectory, dict[TopicPartition, int]] = {}
         self.uncleanable: set[PartitionLog] = set()  #: logs that failed; they are not cleaned until the next start
         self.passes: dict[PartitionLog, Pass] = {}
+        self.done = 0  #: passes that have cleaned something
+        self.last: Statistics | None = None  #: of the last of them
+        self.bytes_read = self.bytes_kept = 0  #: by all of them
         self._registry = registry
         self._housekeeping = housekeeping
         self._clock = clock
@@ -186,7 +189,7 @@ class LogCleaner:
 
     @property
     def _has_free_worker(self) -> bool:
-        """Whether another pass may start. With a limit of 0 bytes per second none may."""
+        """Whether another pass may start. A limit of 0 bytes a second disables cleaning."""
         return self.settings.log_cleaner_io_max_bytes_per_second > 0 and (
             len(self.passes) < self.settings.log_cleaner_threads
         )
@@ -292,7 +295,10 @@ class LogCleaner:
     def _record(self, log: PartitionLog, result: CleaningResult) -> None:
         self.checkpoints[log.log_directory][log.topic, log.partition] = result.next_dirty_offset
         self._write_checkpoint(log.log_directory)
-        statistics = result.statistics
+        statistics = self.last = result.statistics
+        self.done += 1
+        self.bytes_read += statistics.bytes_read
+        self.bytes_kept += statistics.bytes_kept
         logger.info(
             "Cleaned %s-%d up to offset %d: kept %d of %d records, %d of %d bytes, %d keys, %.1f s%s",
             log.topic,

@@ -8,27 +8,21 @@ A :class:`File` is used by one thread at a time. Only the function that :meth:`F
 import collections
 import contextlib
 import errno
-import fcntl
 import os
 import threading
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from barnabas.clock import Clock, SystemClock
+from barnabas.log import systems
+from barnabas.log.systems import Space, pread
 
 Data = bytes | bytearray | memoryview
 
-_APPENDING = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+_APPENDING = os.O_RDWR | os.O_APPEND | systems.FLAGS
 _NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)  # only Linux has it
 _PROBE = [bytearray(1)]
 _LOAD_SIZE = 1 << 20
-
-
-class Space(NamedTuple):
-    """The size of a volume and the part of it that this process can still use, in bytes."""
-
-    total: int
-    usable: int
 
 
 class NotCached(Exception):
@@ -174,7 +168,7 @@ class DiskFile:
         fd = self._fd if self._fd >= 0 else self._reopen()
         self.recent = True
         try:
-            data = os.pread(fd, size, at)
+            data = pread(fd, size, at)
         except OSError as error:
             raise _named(error, self.path) from None
         # The kernel returns less than ``size`` at the end of the file, and of reads above 2 GiB.
@@ -183,7 +177,7 @@ class DiskFile:
     def _pread_rest(self, data: bytes, size: int, at: int) -> bytes:
         pieces = [data]
         got = len(data)
-        while got < size and (data := os.pread(self._fd, size - got, at + got)):
+        while got < size and (data := pread(self._fd, size - got, at + got)):
             pieces.append(data)
             got += len(data)
         return b"".join(pieces) if len(pieces) > 1 else pieces[0]
@@ -292,7 +286,7 @@ class DiskFiles:
         return len(self._open)
 
     def read(self, path: str) -> bytes:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | systems.FLAGS)
         try:
             pieces = []
             while data := os.read(fd, 1 << 20):
@@ -302,17 +296,17 @@ class DiskFiles:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def load(self, path: str, size: int, at: int) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | systems.FLAGS)
         try:
             buffer, end = memoryview(bytearray(min(size, _LOAD_SIZE))), at + size
-            while at < end and (got := os.preadv(fd, [buffer[: end - at]], at)):
+            while at < end and (got := systems.read_into(fd, buffer[: end - at], at)):
                 at += got
         finally:
             os.close(fd)
 
     def write_atomically(self, path: str, data: bytes, *, sync: bool) -> None:
         temporary = path + ".tmp"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | systems.FLAGS, 0o644)
         try:
             rest = memoryview(data)
             while rest:
@@ -370,18 +364,21 @@ class DiskFiles:
         os.makedirs(path, exist_ok=True)
 
     def fsync_path(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        if systems.OPENS_DIRECTORIES:
+            fd = os.open(path, os.O_RDONLY | systems.FLAGS)
+        elif os.path.isdir(path):
+            return
+        else:
+            fd = os.open(path, os.O_RDWR | systems.FLAGS)  # Windows fsyncs only what may be written
         try:
             _fsync(fd, path)
         finally:
             os.close(fd)
 
     def lock(self, path: str) -> "DiskLock | None":
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | systems.FLAGS, 0o644)
         try:
-            # The first lock is of the kind that Apache Kafka takes. The second keeps out a broker in this process.
-            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            systems.lock(fd)
         except BlockingIOError:
             os.close(fd)
             return None
@@ -391,8 +388,7 @@ class DiskFiles:
         return DiskLock(fd)
 
     def space(self, path: str) -> Space:
-        volume = os.statvfs(path)
-        return Space(volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize)
+        return systems.space(path)
 
 
 class DiskLock:
@@ -421,10 +417,7 @@ def _named(error: OSError, path: str) -> OSError:
 
 def _half_of_the_descriptors() -> int:
     """Returns half of the process's limit; the other half is for sockets."""
-    import resource
-
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(16, min(soft, 1 << 20) // 2)
+    return max(16, min(systems.descriptors(), 1 << 20) // 2)
 
 
 class MemoryFile:
@@ -510,8 +503,8 @@ class MemoryFiles:
         file.path = new
 
     def delete(self, path: str) -> None:
-        directory, name = self._place(path)
-        directory.pop(name, None)
+        directory, name = os.path.split(path)
+        self.directories.get(directory, {}).pop(name, None)
 
     def delete_tree(self, path: str) -> None:
         inside = path + "/"

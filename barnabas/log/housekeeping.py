@@ -71,6 +71,8 @@ class Housekeeping:
         self._is_flushing_due = False
         self._flushing: dict[PartitionLog, int] = {}  # the end offset of the next flush, 0 if none is wanted
         self._stopped = False
+        self.flushed = 0  #: flushes that have ended
+        self.flush_s = 0.0  #: how long they took, with their wait for the background thread
 
     def start(self) -> None:
         """Starts all schedules, and removes the producers that have expired."""
@@ -206,9 +208,12 @@ class Housekeeping:
         if flush is None:
             return
         self._flushing[log] = 0
+        began = self._clock.monotonic()
 
         def done(error: BaseException | None) -> None:
             next_up_to = self._flushing.pop(log)
+            self.flushed += 1
+            self.flush_s += self._clock.monotonic() - began
             if error is None:
                 log.finish_flush(flush, self._clock.time_ms())
                 if next_up_to > log.recovery_point and not log.is_offline:

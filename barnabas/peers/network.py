@@ -24,9 +24,9 @@ from barnabas.errors import (
     UnsupportedSaslMechanism,
     UnsupportedVersion,
 )
-from barnabas.peers.asking import ask
 from barnabas.peers.connection import Limits, PeerConnection
-from barnabas.peers.peers import ApiVersions, Done, error_of
+from barnabas.peers.handshake import response_to
+from barnabas.peers.peers import ApiVersions, ConnectionRefused, Done, error_of
 from barnabas.wire.message import Request
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -118,8 +118,8 @@ class NetworkPeers:
         found.send(request, done, self.node.clock.monotonic() + timeout_ms / 1000)
 
     def versions_of(self, node_id: int) -> ApiVersions | None:
-        told = (lane.versions for (node, _), lane in self._lanes.items() if node == node_id)
-        return next((versions for versions in told if versions), None)
+        known = (lane.versions for (node, _), lane in self._lanes.items() if node == node_id)
+        return next((versions for versions in known if versions), None)
 
     def close(self) -> None:
         """Closes all connections. Whoever waits for a response gets NETWORK_EXCEPTION."""
@@ -227,7 +227,7 @@ class Lane:
             self._failed(made)
         except (OSError, TimeoutError, KafkaError) as error:
             self._log(logging.INFO, "Cannot connect to %s: %s", name, str(error) or type(error).__name__)
-            self._failed(made)
+            self._failed(made, ConnectionRefused if isinstance(error, ConnectionRefusedError) else NetworkException)
         except Exception:  # a bug, which must not keep anyone waiting
             logger.exception("Unexpected error while connecting to %s", name)
             self._failed(made)
@@ -243,17 +243,17 @@ class Lane:
         logger.log(logging.DEBUG if self._is_out else level, text, *arguments)
         self._is_out = True
 
-    def _failed(self, made: list[PeerConnection]) -> None:
+    def _failed(self, made: list[PeerConnection], error: type[NetworkException] = NetworkException) -> None:
         for connection in made:
             connection.close("it is not usable", level=logging.DEBUG)
         self._connecting = None
         self._backoff = self._node.scheduler.call_later(RECONNECT_BACKOFF_S, self._connect)
-        self._refuse()
+        self._refuse(error)
 
-    def _refuse(self) -> None:
+    def _refuse(self, error: type[NetworkException]) -> None:
         waiting, self._waiting = self._waiting, deque()
         for each in waiting:
-            each.done(None, NetworkException(f"Node {self._node_id} cannot be reached"))
+            each.done(None, error(f"Node {self._node_id} cannot be reached"))
 
     def _lost(self, connection: PeerConnection) -> None:
         if connection is self._connection:
@@ -267,7 +267,7 @@ class Lane:
             self._connecting.cancel()
         if self._connection is not None:
             self._connection.close("this node stops", level=logging.DEBUG)
-        self._refuse()
+        self._refuse(NetworkException)
 
 
 async def versions_of(connection: PeerConnection) -> dict[int, tuple[int, int]]:
@@ -276,7 +276,7 @@ async def versions_of(connection: PeerConnection) -> dict[int, tuple[int, int]]:
     :raises KafkaError: it does not say
     """
     request = ApiVersionsRequest(client_software_name=SOFTWARE, client_software_version="1")
-    response: ApiVersionsResponse = await ask(connection, request, VERSION)
+    response: ApiVersionsResponse = await response_to(connection, request, VERSION)
     if response.error_code != NONE:
         raise error_of(response.error_code) or KafkaError()
     return {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}

@@ -6,16 +6,20 @@ Knows nothing of sockets, nor of any request.
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from barnabas.errors import NONE, KafkaError, UnknownServerError
+from barnabas.errors import NONE, KafkaError, NetworkException, UnknownServerError
 from barnabas.wire.message import Request
 
 Done = Callable[[Any, KafkaError | None], object]
 """Called once with the response and None; or with None and an error, if there is no response.
 
-The errors: NETWORK_EXCEPTION (the node cannot be reached, or has closed the connection), REQUEST_TIMED_OUT (it has not
-answered within ``request.timeout.ms``), UNSUPPORTED_VERSION (it does not answer such a request). After the first two
-the node may have done what the request asks for.
+The errors: NETWORK_EXCEPTION (the node cannot be reached, or has closed the connection; :class:`ConnectionRefused` if
+nobody listens there), REQUEST_TIMED_OUT (it has not answered within ``request.timeout.ms``), UNSUPPORTED_VERSION (it
+does not answer such a request). After the first two the node may have done what the request asks for.
 """
+
+
+class ConnectionRefused(NetworkException):
+    """A node's machine answers that nobody listens at its port: its process has ended, or has not started yet."""
 
 
 ApiVersions = Mapping[int, tuple[int, int]]

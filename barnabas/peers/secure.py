@@ -17,7 +17,7 @@ from barnabas.config.endpoints import Endpoint
 from barnabas.config.listener_configs import ListenerConfigs
 from barnabas.config.validators import ConfigError
 from barnabas.errors import NONE, KafkaError, SaslAuthenticationFailed
-from barnabas.peers.asking import Asked, ask
+from barnabas.peers.handshake import NewConnection, response_to
 from barnabas.peers.peers import error_of
 from barnabas.security.login.login import Login, LoginFailed, Tokens
 from barnabas.security.login.logins import login_of
@@ -49,7 +49,7 @@ class Surroundings(Protocol):
     def random(self) -> Random: ...
 
 
-class Secured(Asked, Protocol):
+class Secured(NewConnection, Protocol):
     """A connection that is logged in again while it is used (:class:`barnabas.peers.connection.PeerConnection`)."""
 
     renewal: asyncio.Task[None] | None
@@ -158,7 +158,7 @@ async def authenticate(connection: Secured, mechanism: str, tokens: Tokens) -> i
 
     :raises KafkaError: the other side does not take it, or is not the one that it claims to be
     """
-    handshake = await ask(connection, SaslHandshakeRequest(mechanism=mechanism), HANDSHAKE_VERSION)
+    handshake = await response_to(connection, SaslHandshakeRequest(mechanism=mechanism), HANDSHAKE_VERSION)
     if handshake.error_code != NONE:
         raise (
             error_of(handshake.error_code, f"{mechanism} is not enabled there, but {', '.join(handshake.mechanisms)}")
@@ -167,7 +167,7 @@ async def authenticate(connection: Secured, mechanism: str, tokens: Tokens) -> i
     lifetime_ms, answer = 0, None
     while (token := await _next(tokens, answer)) is not None:
         request = SaslAuthenticateRequest(auth_bytes=token)
-        response: SaslAuthenticateResponse = await ask(connection, request, AUTHENTICATE_VERSION)
+        response: SaslAuthenticateResponse = await response_to(connection, request, AUTHENTICATE_VERSION)
         if response.error_code != NONE:
             raise error_of(response.error_code, response.error_message) or KafkaError()
         answer, lifetime_ms = bytes(response.auth_bytes), response.session_lifetime_ms

@@ -35,6 +35,8 @@ MASTER_ELSEWHERE = frozenset({"SPARK_REMOTE", "MASTER", "SPARK_ENV_LOADED", "PYS
 """Variables that show that Spark already has a master: the user has set it, or Spark has started this process. On YARN
 in cluster mode only the last one is set."""
 
+WORKER_PYTHON = Path(__file__).with_name("worker_python.sh")
+
 
 class NoJava(Exception):
     """Spark needs a Java virtual machine, and there is none."""
@@ -51,10 +53,9 @@ def spark_session(name: str, *, master: str | None = None, configs: Mapping[str,
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    prepare()
+    master = _master(master)
+    prepare(master)
     builder = SparkSession.builder.appName(name)
-    if master is None and not MASTER_ELSEWHERE & os.environ.keys():
-        master = "local[*]"
     if master is not None:
         builder = builder.master(master)
     here = ON_ONE_MACHINE if master is not None and master.startswith("local") else {}
@@ -73,7 +74,7 @@ def start_java(configs: Mapping[str, str] | None = None, *, log: Path | None = N
     :param log: the file for the output of Java and the workers.
     :raises NoJava: Java does not start.
     """
-    prepare()
+    prepare(_master((configs or {}).get("spark.master")))
     if SparkContext._gateway is not None or "SPARK_REMOTE" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ:
         return
     from pyspark.java_gateway import launch_gateway
@@ -93,12 +94,34 @@ def start_java(configs: Mapping[str, str] | None = None, *, log: Path | None = N
     SparkContext._ensure_initialized(gateway=gateway)
 
 
-def prepare() -> None:
+def prepare(master: str | None) -> None:
     """Makes workers run this Python, and checks that there is a Java.
 
+    :param master: None if Spark knows it from elsewhere.
     :raises NoJava: there is none.
     """
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = _worker_python(master)
     if "SPARK_REMOTE" in os.environ or "JAVA_HOME" in os.environ or shutil.which("java"):
         return
     raise NoJava("Spark needs Java 17 or later: install one (Debian: openjdk-17-jre-headless), or set JAVA_HOME")
+
+
+def _master(given: str | None) -> str | None:
+    """Returns the given master or the default, or None if Spark knows it from elsewhere."""
+    return given or (None if MASTER_ELSEWHERE & os.environ.keys() else "local[*]")
+
+
+def _worker_python(master: str | None) -> str:
+    """Returns the program that runs workers: this Python, on this machine through `WORKER_PYTHON`.
+
+    Spark places ``pyspark.zip`` before all other directories of ``PYTHONPATH``. Python keeps no compiled modules of an
+    archive, so each process of Spark's would compile pyspark anew, which takes half a second. Without the archive it
+    imports the pyspark that is installed beside this package, as this process did. With SPARK_HOME set that may be
+    another release.
+    """
+    is_here = master is not None and master.startswith("local") and not master.startswith("local-cluster")
+    if not is_here or "SPARK_HOME" in os.environ or not os.access(WORKER_PYTHON, os.X_OK) or os.name != "posix":
+        return sys.executable
+    os.environ["BARNABAS_WORKER_PYTHON"] = sys.executable
+    return str(WORKER_PYTHON)

@@ -147,8 +147,8 @@ class Marker:
         committed = cluster.committed(task.group(cluster), [place]).get(place)
         if committed is None or committed.offset <= task.batch:
             return None
-        told = json.loads(committed.metadata)
-        return cls(committed.offset - 1, **told) if told["query"] == task.query else None
+        fields = json.loads(committed.metadata)
+        return cls(committed.offset - 1, **fields) if fields["query"] == task.query else None
 
 
 def _task(options: WriteOptions, own_id: str) -> Task:

@@ -81,7 +81,7 @@ class Owner(Protocol):
 
     def forget(self, connection: "Connection") -> None: ...
 
-    def new_responder(self, client_host: str, principal: Principal) -> Responder: ...
+    def new_responder(self, peer: tuple[str, int], principal: Principal) -> Responder: ...
 
 
 class Held:
@@ -144,7 +144,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self.peer = transport.get_extra_info("peername")[:2]
-        self._responder = self._listener.new_responder(self.peer[0], self._principal)
+        self._responder = self._listener.new_responder(self.peer, self._principal)
         if not self._listener.admit(self):
             self.abort()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.api_versions import unsupported_version
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.handling import handle, is_exempt
+from barnabas.api_handlers.handling import Handle, handle, is_exempt
 from barnabas.api_handlers.session import Session
 from barnabas.errors import CloseConnection, MalformedMessage
 from barnabas.server.connection import Throttled
@@ -31,14 +31,15 @@ read_api_key = struct.Struct(">h").unpack_from
 class Dispatcher:
     """Answers the requests of one connection, one after the other."""
 
-    __slots__ = ("_apis", "_time_ms", "context", "max_request_bytes", "session")
+    __slots__ = ("_apis", "_handle", "_time_ms", "context", "max_request_bytes", "session")
 
-    def __init__(self, node: "Node", session: Session) -> None:
+    def __init__(self, node: "Node", session: Session, handle: Handle = handle) -> None:
         self.session = session
         self.max_request_bytes: int | None = None
         self.context = Context(node, session)
         self._apis = session.promise.apis
         self._time_ms = node.clock.time_ms
+        self._handle = handle
 
     def respond(self, frame: memoryview) -> "Buffers | Throttled | Later[Response] | None":
         """Returns the answer to the request in ``frame`` as pieces to send; a later answer; or None if there is none.
@@ -74,7 +75,7 @@ class Dispatcher:
             None if quotas is None else quotas.meter(self.session.principal.name, context.client_id, len(frame))
         )
         request = declared.decode(frame, version=version, at=body)
-        answer = handle(api, request, context)
+        answer = self._handle(api, request, context)
         if context.meter is not None:
             return self._metered(answer, context.meter, api_key)
         if isinstance(answer, Later):

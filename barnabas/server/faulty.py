@@ -34,7 +34,7 @@ CORRELATION_ID: Final = struct.Struct(">i")
 class Watched(Protocol):
     """What has connections: a listener, or a port of a proxy."""
 
-    watch: Any  #: asked about each new connection; None while there is no rule
+    watch: Any  #: consulted for each new connection; None while there is no rule
 
     @property
     def connections(self) -> "Iterable[Guest]": ...
@@ -75,7 +75,7 @@ class Watch:
 
     def admits(self, guest: "Guest") -> bool:
         """Returns whether a new connection is not refused."""
-        if not isinstance(guest, Connection):  # a handshake: the connection after it is asked about
+        if not isinstance(guest, Connection):  # a handshake: the rules are consulted for the connection after it
             said = self.rules.bad_tls()
             if said is not None:
                 cast("TlsTransport", guest).send_in_the_clear(said)
@@ -299,10 +299,10 @@ class Exchange:
             if rule.action.edit or rule.action.throttle_ms is not None or rule.action.leader is not None
             or rule.action.coordinator is not None
         ]  # fmt: skip
-        told = next(
+        as_version = next(
             (each.action.answer_version for each in self._fired if each.action.answer_version is not None), None
         )
-        if changes or self._marks or self._merges or self._seen is not None or told is not None:
+        if changes or self._marks or self._merges or self._seen is not None or as_version is not None:
             response = kind.decode(answer, version=version, at=at)
             if self._marks:
                 self._with_error(response)
@@ -310,7 +310,9 @@ class Exchange:
                 merged(response, self._failed)
             for rule in changes:
                 edited(rule, response)
-            answer = b"".join(response.encode_frame(self._correlation_id, version if told is None else told))
+            answer = b"".join(
+                response.encode_frame(self._correlation_id, version if as_version is None else as_version)
+            )
             if self._seen is not None:
                 self._seen.answer = response
         for rule in self._fired:

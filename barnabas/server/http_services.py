@@ -13,6 +13,8 @@ from barnabas.config import BrokerConfig
 
 MODULES: Final[Mapping[str, str]] = {
     "barnabas.admin.listener": "barnabas.admin.service",
+    "barnabas.console.listener": "barnabas.console.service",
+    "barnabas.metrics.listener": "barnabas.metrics.service",
     "barnabas.schema.registry.listener": "barnabas.registry.service",
 }
 """By config, the module whose ``new_service(server)`` returns a :class:`barnabas.server.http.HttpService`."""

@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, cast
 
+from barnabas.api_handlers.handling import Handle, handle
 from barnabas.api_handlers.registry import Promise
 from barnabas.api_handlers.session import Session
 from barnabas.broker import Node
@@ -26,6 +27,7 @@ from barnabas.server.dispatch import Dispatcher
 if TYPE_CHECKING:
     from barnabas.security.tls.engine import Engine
     from barnabas.server.sasl import Gates
+    from barnabas.server.tls import Handshakes
 
 logger = logging.getLogger(__name__)
 
@@ -135,8 +137,10 @@ class Listener:
         self._arriving: deque[Guest] = deque()  # accepted, and not let in yet
         self._engine: Engine | None = None
         self._handshaker: BackgroundThread | None = None
-        self._gates: Gates | None = None
+        self.gates: Gates | None = None  #: of SASL; they count authentications
+        self.handshakes: Handshakes | None = None  #: of TLS; they are counted
         self.watch: Watch | None = None  #: applies faults; None while there is no rule
+        self.handle: Handle = handle  #: has requests answered; the metrics put what counts them in its place
         self._is_stopping = False
         self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
@@ -157,7 +161,7 @@ class Listener:
         if self.endpoint.security_protocol in AUTHENTICATING:
             from barnabas.server.sasl import Gates
 
-            self._gates = Gates(self._node, self.endpoint.name)
+            self.gates = Gates(self._node, self.endpoint.name)
         self._sockets = self._bind(self.endpoint.host, self.endpoint.port, self._backlog)
         if self._engine is not None:
             self._node.reconfigurables.append(self)
@@ -182,7 +186,7 @@ class Listener:
         from barnabas.server.tls import Handshakes, TlsTransport
 
         self._handshaker = BackgroundThread(loop.call_soon_threadsafe, "barnabas-tls")
-        handshakes = Handshakes(loop, self._handshaker)
+        handshakes = self.handshakes = Handshakes(loop, self._handshaker)
         return lambda: TlsTransport(self, handshakes, cast("Engine", self._engine))
 
     def check(self, proposed: BrokerConfig) -> None:
@@ -319,17 +323,18 @@ class Listener:
             if not self.connections:
                 self._is_empty.set()
 
-    def new_responder(self, client_host: str, principal: Principal) -> Responder:
+    def new_responder(self, peer: tuple[str, int], principal: Principal) -> Responder:
         session = Session(
             listener=self.endpoint.name,
             security_protocol=self.endpoint.security_protocol,
-            client_host=client_host,
+            client_host=peer[0],
+            client_port=peer[1],
             principal=principal,
             promise=self._promise,
             number=next(self._node.connection_numbers),
         )
-        dispatcher = Dispatcher(self._node, session)
-        return dispatcher if self._gates is None else self._gates.new_gate(dispatcher)
+        dispatcher = Dispatcher(self._node, session, self.handle)
+        return dispatcher if self.gates is None else self.gates.new_gate(dispatcher)
 
     # ------------------------------------------------------------ the idle sweeper calls
 

@@ -6,6 +6,7 @@ Knows nothing of what is done then.
 import asyncio
 import contextlib
 import os
+import sys
 from collections.abc import Callable
 from typing import Final
 
@@ -17,7 +18,10 @@ def when_it_ends(pid: int, loop: asyncio.AbstractEventLoop, ended: Callable[[], 
     """Calls ``ended`` once the process has ended; a zombie has.
 
     :raises ProcessLookupError: there is no such process
+    :raises OSError: the system has no way to ask for it
     """
+    if sys.platform == "win32":  # where signal 0 is Ctrl-C
+        raise OSError("the end of another process cannot be noticed on Windows")
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -6,7 +6,6 @@ Knows nothing of the command line. It is given a configuration, and a function t
 import asyncio
 import gc
 import logging
-import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from barnabas.config import BrokerConfig
 from barnabas.config.validators import ConfigError
 from barnabas.errors import KafkaError
 from barnabas.log.log_directory import LogDirectoryError
+from barnabas.log.systems import raise_descriptors
 from barnabas.server.server import Server
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def run(
     :param new_server: called in the event loop with what :class:`Server` takes
     :param parent_pid: a process with whose end this one stops, too
     """
-    raise_file_limit()
+    raise_descriptors()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(serve(config, ready, features, new_server, parent_pid))
 
@@ -62,8 +62,7 @@ async def serve(
         stopping.set()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+    when_told_to_stop(loop, stopping.set)
     server = new_server(config, on_fatal=give_up, features=features)
     try:
         if parent_pid is not None:
@@ -99,8 +98,10 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     return asyncio.new_event_loop
 
 
-def raise_file_limit() -> None:
-    """Raises the limit on open files as far as the system allows: each partition and each connection takes one."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+def when_told_to_stop(loop: asyncio.AbstractEventLoop, stop: Callable[[], object]) -> None:
+    """Calls ``stop`` in the loop at SIGTERM or SIGINT."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, stop)
+        except NotImplementedError:  # the loops of Windows
+            signal.signal(number, lambda number, frame: loop.call_soon_threadsafe(stop))

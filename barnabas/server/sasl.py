@@ -5,6 +5,7 @@ Knows nothing of how a mechanism works. Apache Kafka's ``SaslServerAuthenticator
 
 import logging
 import struct
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -66,6 +67,8 @@ class Gates:
         credentials = ImageCredentials(lambda: node.image, node.clock, random_bytes, secret_key)
         self._around = Surroundings(credentials, random_bytes)
         self._config = node.config
+        self.authenticated: Counter[str] = Counter()  #: authentications by mechanism
+        self.refused: Counter[str] = Counter()  #: those that failed; under "" those without a mechanism that is enabled
         self._settings = self._read()
 
     def _read(self) -> "SaslSettings":
@@ -76,6 +79,8 @@ class Gates:
             node.scheduler,
             configs["connection.failed.authentication.delay.ms"] / 1000,
             configs["sasl.server.max.receive.size"],
+            self.authenticated,
+            self.refused,
         )
 
     def new_gate(self, dispatcher: Dispatcher) -> "SaslGate":
@@ -97,6 +102,8 @@ class SaslSettings(NamedTuple):
     scheduler: Scheduler
     failure_delay_s: float
     max_receive_bytes: int
+    authenticated: Counter[str]
+    refused: Counter[str]
 
 
 class SaslGate:
@@ -228,6 +235,7 @@ class SaslGate:
     def _let_in(self, result: Authenticated) -> int:
         """Begins the session, or prolongs it, and returns its length in milliseconds; 0 if it has no end."""
         session = self._dispatcher.session
+        self._settings.authenticated[self._mechanism] += 1
         session.principal = result.principal
         session.sasl_mechanism = self._mechanism
         session.by_token = result.by_token
@@ -278,6 +286,7 @@ class SaslGate:
     def _failed(self, reason: str, pieces: "list[Buffer]") -> Answer:
         """Sends the last answer and closes the connection, after a delay that slows down those who guess."""
         session = self._dispatcher.session
+        self._settings.refused[self._mechanism] += 1
         logger.info("Failed authentication with %s on %s (%s)", session.client_host, session.listener, reason)
         later: Later[Response] = Later()
         end = LastAnswer("not authenticated", pieces)

@@ -12,7 +12,7 @@ from random import Random, SystemRandom
 from typing import TYPE_CHECKING
 
 from barnabas.api_handlers.peer_requests import join
-from barnabas.api_handlers.registry import CONTROLLERS_PROMISE, Promise
+from barnabas.api_handlers.registry import BROKER_APIS, CONTROLLERS_PROMISE, TELEMETRY_APIS, Promise
 from barnabas.broker import Broker, Node
 from barnabas.clock import Clock, Scheduler, SystemClock
 from barnabas.config import BrokerConfig
@@ -74,7 +74,7 @@ class Server:
         self._wrap_peers = wrap_peers
         self._features = features
         self._on_fatal = on_fatal
-        self._promise = promise(config["barnabas.compatible.with"])
+        self._promise = promise(config["barnabas.compatible.with"], bool(config["barnabas.metrics.listener"]))
         self._files = files or DiskFiles()
         self.clock = clock or SystemClock()
         self._scheduler = scheduler
@@ -291,13 +291,15 @@ def connected(
     return NetworkPeers(node, resolve, SecureConnect(node, listener_name, protocol, mechanism_config))
 
 
-def promise(release: str | None) -> Promise:
+def promise(release: str | None, telemetry: bool = False) -> Promise:
     """Returns the APIs and versions that clients are told: all of them, or those of a release of Apache Kafka.
+
+    :param telemetry: whether clients may push their metrics
 
     :raises ConfigError: there is no such release
     """
     if release is None:
-        return Promise()
+        return Promise({**BROKER_APIS, **TELEMETRY_APIS}) if telemetry else Promise()
     from barnabas.api_handlers import releases
 
     found = releases.find(release)
@@ -307,4 +309,5 @@ def promise(release: str | None) -> Promise:
             found,
             ", ".join(f"{key} ({versions})" for key, versions in missing.items()),
         )
-    return Promise(releases.narrowed(found), found)
+    known = releases.narrowed(found)
+    return Promise({**known, **TELEMETRY_APIS} if telemetry and releases.has_telemetry(found) else known, found)

@@ -66,6 +66,7 @@ class Handshakes:
         self.background = background  #: where they are worked on
         self.ciphertext = memoryview(bytearray(CIPHERTEXT_SIZE))  #: what is received passes through here
         self._most = most
+        self.finished = self.failed = 0  #: how many have come to their end since the start, and how many have not
         self._unfinished: dict[TlsTransport, None] = {}
 
     def __len__(self) -> int:
@@ -213,6 +214,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         except (NoMatchingRule, ValueError) as error:
             self.fail(str(error))
             return
+        self._handshakes.finished += 1
         connection = Connection(self._listener, self._handshakes.loop, principal)
         self._connection = connection
         self._listener.replace(self, connection)
@@ -225,6 +227,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         """Ends a connection whose handshake does not come to its end."""
         self._end_handshake()
         if not self.is_closing:
+            self._handshakes.failed += 1
             logger.info("Failed authentication with %s:%s (SSL handshake failed): %s", *self.peer, reason)
             self.is_closing = True
             if not self._is_working:

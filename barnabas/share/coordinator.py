@@ -34,7 +34,7 @@ class ShareCoordinator:
         try:
             shard = self._shard(key)
         except KafkaError as error:
-            reply(Outcome(error))
+            reply(_failed("initialize share group state", error))
         else:
             shard.initialize(key, state_epoch, start_offset, reply)
 
@@ -43,7 +43,7 @@ class ShareCoordinator:
         try:
             shard = self._shard(key)
         except KafkaError as error:
-            reply(Outcome(error))
+            reply(_failed("read share group state", error))
         else:
             shard.read(key, leader_epoch, reply)
 
@@ -61,7 +61,7 @@ class ShareCoordinator:
         try:
             shard = self._shard(key)
         except KafkaError as error:
-            reply(Outcome(error))
+            reply(_failed("write share group state", error))
         else:
             shard.write(key, state_epoch, leader_epoch, start_offset, delivery_complete_count, batches, reply)
 
@@ -70,16 +70,21 @@ class ShareCoordinator:
         try:
             return self._shard(key).read_summary(key)
         except KafkaError as error:
-            return Outcome(error)
+            return _failed("read share group state summary", error)
 
     def delete(self, key: SharePartitionKey, reply: Reply) -> None:
         """DeleteShareGroupState: deletes the state, if there is one."""
         try:
             shard = self._shard(key)
         except KafkaError as error:
-            reply(Outcome(error))
+            reply(_failed("delete share group state", error))
         else:
             shard.delete(key, reply)
 
     def _shard(self, key: SharePartitionKey) -> ShareShard:
         return self._shards.shard(coordinator_key(key))
+
+
+def _failed(what: str, error: KafkaError) -> Outcome:
+    """A shard that is not here refuses with the text of ``ShareCoordinatorService``."""
+    return Outcome(type(error)(f"Unable to {what}: {error}"))

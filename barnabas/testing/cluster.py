@@ -196,6 +196,17 @@ class Cluster:
         """Returns host and port of one broker."""
         return self._nodes[node].properties["listeners"].partition("://")[2]
 
+    def metrics_url(self, node: int) -> str:
+        """Returns where /metrics and /health of a running node are, if ``barnabas.metrics.listener`` is set.
+
+        :raises RuntimeError: it is not set, or the node does not run
+        """
+        server = self._nodes[node].server
+        for service in () if server is None else server.http_services:
+            if service.name == "metrics":
+                return service.url
+        raise RuntimeError(f'node {node} shows no metrics: Cluster(barnabas_metrics_listener="127.0.0.1:0")')
+
     def stop(self, node: int) -> None:
         """Stops a node cleanly: others lead before it ends."""
         self._await(self._nodes[node].stop())
@@ -203,8 +214,8 @@ class Cluster:
     def kill(self, node: int) -> None:
         """Ends a node as ``kill -9`` does.
 
-        The controller notices the end of a broker after ``broker.session.timeout.ms``, the other controllers that of
-        the active one after ``controller.quorum.fetch.timeout.ms``.
+        The controller notices the end of a broker after ``broker.session.timeout.ms``. The other controllers notice
+        that of the active one at once, since its address refuses connections.
         """
         self._call(self._nodes[node].kill)
 
@@ -212,6 +223,18 @@ class Cluster:
         """Starts a node again, with its old data and its old address, and returns when others know of it."""
         self._await(self._nodes[node].start(self._loop))
         self._await(self._until(self._all_unfenced))
+
+    def rolling_restart(self, while_away: Callable[[int], object] = lambda node: None) -> None:
+        """Restarts one broker after the other, each once all replicas are in sync.
+
+        :param while_away: is called with each broker's id while it is stopped
+        """
+        for node in self.node_ids:
+            self.wait_in_sync()
+            self.stop(node)
+            while_away(node)
+            self.start(node)
+        self.wait_in_sync()
 
     def isolate(self, node: int) -> None:
         """Cuts a node off from clients and all other nodes, until :meth:`heal`."""

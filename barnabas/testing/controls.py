@@ -98,9 +98,11 @@ class Controls:
             from barnabas.faults.rules import Rules
             from barnabas.testing.faulting import Faults
 
-            clock = SystemClock()
-            rules = partial(Rules, clock, Random(0))
-            self._faults = Faults(rules, self._server.listeners, self._topic_name, self._call, clock, self._loop)
+            # Rules go by the broker's clock, which a test may turn. Requests have the machine's time, as clients do.
+            rules = partial(Rules, self._server.clock, Random(0))
+            self._faults = Faults(
+                rules, self._server.listeners, self._topic_name, self._call, SystemClock(), self._loop
+            )
         return self._faults
 
     def _topic_name(self, topic_id: bytes) -> str | None:

@@ -13,7 +13,7 @@ from barnabas.faults.naming import api_name, find_api
 from barnabas.faults.rules import Rule, Rules
 from barnabas.faults.scenarios import Scenarios
 from barnabas.faults.script import parse
-from barnabas.faults.seen import Seen, SeenRequest
+from barnabas.faults.seen import KEPT, Seen, SeenRequest
 from barnabas.faults.subjects import TopicName
 from barnabas.server.faulty import Watch, Watched
 
@@ -104,23 +104,31 @@ class Faults(Scenarios):
 class Expected:
     """What :meth:`Broker.expect` returns: at the end of the block the requests are counted."""
 
-    def __init__(self, seen: Callable[[], Sequence[SeenRequest]], what: str, times: int | None) -> None:
-        self._seen, self._what, self._times = seen, what, times
+    def __init__(
+        self, recorded: Callable[[], Seen], call: Call, api: str | None, client_id: str | None, times: int | None
+    ) -> None:
+        self._recorded, self._call = recorded, call
+        self._api, self._client_id, self._times = api, client_id, times
         self._before = 0
         self.requests: Sequence[SeenRequest] = ()  #: those within the block, at its end
 
     def __enter__(self) -> Self:
-        self._before = len(self._seen())
+        self._before = self._recorded().count
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.requests = self._seen()[self._before :]
+        seen = self._recorded()
+        self.requests = self._call(lambda: seen.find(self._api, self._client_id, after=self._before))
         if kind is None:
-            found, times = len(self.requests), self._times
+            what = f"of {self._api or 'any API'}" + (f" by {self._client_id}" if self._client_id else "")
+            found, times, came = len(self.requests), self._times, seen.count - self._before
+            assert times is None or seen.first <= self._before + 1, (
+                f"{came} requests came, and only the last {KEPT} are kept: how many were {what} is not known"
+            )
             assert found == times if times is not None else found, (
-                f"{found} instead of {'some' if times is None else times} requests {self._what}: {self.requests}"
+                f"{found} instead of {'some' if times is None else times} requests {what}: {self.requests}"
             )
 
 

@@ -35,7 +35,7 @@ from barnabas.testing.turning import BrokerClock, TurnedClock
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from barnabas.faults.seen import SeenRequest
+    from barnabas.faults.seen import Seen, SeenRequest
     from barnabas.testing.faulting import Expected, Faults, OpenConnection
     from barnabas.testing.json_records import NewRecord
     from barnabas.testing.saving import State
@@ -194,20 +194,23 @@ class Broker:
         """
         from barnabas.testing.faulting import canonical
 
+        seen = self._recorded()
+        return list(self._call(lambda: seen.find(canonical(api), client_id)))
+
+    def _recorded(self) -> "Seen":
         seen = self.faults.watch.seen
         if seen is None:
             raise RuntimeError("no requests are recorded: call record_requests() before the client sends them")
-        return list(self._call(lambda: seen.find(canonical(api), client_id)))
+        return seen
 
     def expect(
         self, api: str | int | None = None, *, client_id: str | None = None, times: int | None = None
     ) -> "Expected":
         """Returns a block at whose end so many requests have been seen within it, or any if no number is given."""
-        from barnabas.testing.faulting import Expected
+        from barnabas.testing.faulting import Expected, canonical
 
         self.record_requests()
-        what = f"of {api or 'any API'}" + (f" by {client_id}" if client_id else "")
-        return Expected(lambda: self.requests(api, client_id), what, times)
+        return Expected(self._recorded, self._call, canonical(api), client_id, times)
 
     def connections(self) -> "list[OpenConnection]":
         """Returns the open connections, the oldest first."""
@@ -246,6 +249,14 @@ class Broker:
         :raises RuntimeError: it is not set
         """
         return self._http_url("schema-registry", "barnabas_schema_registry_listener", "schema registry")
+
+    @property
+    def metrics_url(self) -> str:
+        """Where /metrics and /health are, if ``barnabas.metrics.listener`` is set.
+
+        :raises RuntimeError: it is not set
+        """
+        return self._http_url("metrics", "barnabas_metrics_listener", "metrics")
 
     def _http_url(self, name: str, config: str, what: str) -> str:
         for service in self._server.http_services:

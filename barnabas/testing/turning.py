@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from datetime import datetime
 
-LEAPS: Final = 200
+LEAPS: Final = 100
 """A turn of the clock is made in so many leaps at most: what falls due within one is called at its end."""
 
 TURNS_A_LEAP: Final = 5

@@ -135,6 +135,7 @@ class TransactionShard:
                 update_time_ms=self._clock.time_ms(),
             )
             transaction = self._transactions[transactional_id] = Transaction(transactional_id, facts)
+            self._begin_checks()
         return transaction
 
     @staticmethod
@@ -352,14 +353,22 @@ class TransactionShard:
 
         self._writer.write_tombstone(transaction, written)
 
+    def _begin_checks(self) -> None:
+        """Checks regularly from now on, as long as there is a transactional id: most shards have none."""
+        config = self.config
+        for check, interval_ms in (
+            (self._abort_check, config.transaction_abort_timed_out_transaction_cleanup_interval_ms),
+            (self._expiry_check, config.transaction_remove_expired_transaction_cleanup_interval_ms),
+        ):
+            if self._transactions and not check.is_set:
+                self._deadlines.set(check, interval_ms / 1000)
+
     def _check_timed_out(self) -> None:
-        interval_ms = self.config.transaction_abort_timed_out_transaction_cleanup_interval_ms
-        self._deadlines.set(self._abort_check, interval_ms / 1000)
+        self._begin_checks()
         self.abort_timed_out()
 
     def _check_expired(self) -> None:
-        interval_ms = self.config.transaction_remove_expired_transaction_cleanup_interval_ms
-        self._deadlines.set(self._expiry_check, interval_ms / 1000)
+        self._begin_checks()
         self.remove_expired()
 
     # ------------------------------------------------------------ the log
@@ -389,13 +398,7 @@ class TransactionShard:
         for transaction in list(self._transactions.values()):
             if transaction.state in DECIDED and transaction.pending is None:
                 self._completion.begin(transaction)
-        config = self.config
-        self._deadlines.set(
-            self._abort_check, config.transaction_abort_timed_out_transaction_cleanup_interval_ms / 1000
-        )
-        self._deadlines.set(
-            self._expiry_check, config.transaction_remove_expired_transaction_cleanup_interval_ms / 1000
-        )
+        self._begin_checks()
 
     def unloaded(self) -> None:
         """Drops all ids, and answers NOT_COORDINATOR to requests that wait for a record of one."""

@@ -79,15 +79,15 @@ def _plain_bytes(name: str, value: Buffer) -> Any:
 def plain_records(data: Buffer) -> Iterator[dict[str, Any]]:
     """Yields the batches in ``data``, or the messages of older formats, and the records in each.
 
-    What cannot be read is told in the place of the records.
+    Damage is shown in the place of the records that cannot be read.
     """
     if len(data) > MAGIC_AT and data[MAGIC_AT] < MAGIC:
-        yield from _told(messages_in(data), _plain_message)
+        yield from _plain_or_damage(messages_in(data), _plain_message)
     else:
-        yield from _told(batches(data), _plain_batch)
+        yield from _plain_or_damage(batches(data), _plain_batch)
 
 
-def _told(found: Iterator[Any], plain_one: Callable[[Any], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _plain_or_damage(found: Iterator[Any], plain_one: Callable[[Any], dict[str, Any]]) -> Iterator[dict[str, Any]]:
     try:
         for each in found:
             yield plain_one(each)
@@ -96,7 +96,7 @@ def _told(found: Iterator[Any], plain_one: Callable[[Any], dict[str, Any]]) -> I
 
 
 def _plain_batch(batch: RecordBatch) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    plain: dict[str, Any] = {
         "base_offset": batch.base_offset,
         "last_offset": batch.last_offset,
         "count": batch.count,
@@ -112,38 +112,38 @@ def _plain_batch(batch: RecordBatch) -> dict[str, Any]:
         "crc_ok": batch.is_intact(),
     }
     try:
-        told["codec"] = batch.compression.name.lower()
-        told["records"] = [_plain_record(each, batch.is_control) for each in records_of(batch)]
+        plain["codec"] = batch.compression.name.lower()
+        plain["records"] = [_plain_record(each, batch.is_control) for each in records_of(batch)]
     except KafkaError as error:
-        told["damage"] = str(error)
-    return told
+        plain["damage"] = str(error)
+    return plain
 
 
 def _plain_message(message: OldMessage) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    plain: dict[str, Any] = {
         "last_offset": message.offset,
         "magic": message.magic,
         "codec": message.codec,
         "crc_ok": message.is_intact,
     }
     try:
-        told["records"] = [_plain_record(each, False) for each in records_of_message(message)]
+        plain["records"] = [_plain_record(each, False) for each in records_of_message(message)]
     except KafkaError as error:
-        told["damage"] = str(error)
-    return told
+        plain["damage"] = str(error)
+    return plain
 
 
 def _plain_record(record: Record, is_control: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {"offset": record.offset, "timestamp": record.timestamp}
+    plain: dict[str, Any] = {"offset": record.offset, "timestamp": record.timestamp}
     if is_control:
         kind = control_record_type(record.key)
-        told["control_type"] = kind.name if kind is not None else "unknown"
-        return told
-    told["key"] = None if record.key is None else text_or_hex(record.key)
-    told["value"] = None if record.value is None else text_or_hex(record.value)
+        plain["control_type"] = kind.name if kind is not None else "unknown"
+        return plain
+    plain["key"] = None if record.key is None else text_or_hex(record.key)
+    plain["value"] = None if record.value is None else text_or_hex(record.value)
     if record.headers:
-        told["headers"] = [[key, None if value is None else text_or_hex(value)] for key, value in record.headers]
-    return told
+        plain["headers"] = [[key, None if value is None else text_or_hex(value)] for key, value in record.headers]
+    return plain
 
 
 # ---------------------------------------------------------------- bytes

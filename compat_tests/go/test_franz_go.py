@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.go.program import built
+from compat_tests.go.program import BUILD_SECONDS, built
 
+pytestmark = [pytest.mark.xdist_group("go"), pytest.mark.timeout(BUILD_SECONDS + 120)]
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 

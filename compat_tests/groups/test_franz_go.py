@@ -3,11 +3,14 @@
 import json
 import subprocess
 
-from compat_tests.go.program import built
+import pytest
+
+from compat_tests.go.program import BUILD_SECONDS, built
 from compat_tests.running import Running
 
 from .members import Group
 
+pytestmark = [pytest.mark.xdist_group("go"), pytest.mark.timeout(BUILD_SECONDS + 120)]
 VALUES = {str(n) for n in range(20)}
 
 

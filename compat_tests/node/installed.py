@@ -1,8 +1,10 @@
 """kafkajs, installed by npm. Knows nothing of what it is used for."""
 
+import contextlib
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,19 +15,30 @@ RELEASE = "2.2.4"
 def installed() -> Path:
     """Returns the folder that kafkajs was installed into, by npm, the first time; skips where it cannot be had."""
     named = os.environ.get("BARNABAS_COMPAT_CACHE")
-    home = (Path(named) if named else Path.home() / ".cache" / "barnabas-compat") / f"kafkajs-{RELEASE}"
+    cache = Path(named) if named else Path.home() / ".cache" / "barnabas-compat"
+    home = cache / f"npm-kafkajs-{RELEASE}"
     npm = shutil.which("npm")
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
-    if not (home / "complete").exists():
+    if not home.exists():
         if npm is None:
             pytest.skip("npm is not installed")
-        home.mkdir(parents=True, exist_ok=True)
-        options = ["--prefix", str(home), "--no-audit", "--no-fund", "--silent", "--ignore-scripts"]
+        cache.mkdir(parents=True, exist_ok=True)
+        install(npm, home)
+    return home / "node_modules"
+
+
+def install(npm: str, home: Path) -> None:
+    """Installs into a folder of its own, which becomes ``home`` once it is whole: several workers may do so at once."""
+    folder = Path(tempfile.mkdtemp(prefix="npm-", dir=home.parent))
+    try:
+        options = ["--prefix", str(folder), "--no-audit", "--no-fund", "--silent", "--ignore-scripts"]
         done = subprocess.run(
             [npm, "install", *options, f"kafkajs@{RELEASE}"], capture_output=True, text=True, timeout=300, check=False
         )
         if done.returncode:
             pytest.skip(f"npm could not fetch kafkajs: {done.stderr.strip()[-300:]}")
-        (home / "complete").touch()
-    return home / "node_modules"
+        with contextlib.suppress(OSError):  # another worker was first
+            folder.rename(home)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.apache_kafka.apache import CURRENT, PREVIOUS, KafkaUnavailable, jars, run_java
+from compat_tests.apache_kafka.apache import RELEASES, KafkaUnavailable, jars, run_java
 
 from .secured import Secured, write
 
@@ -13,7 +13,7 @@ PROGRAM = Path(__file__).parent.parent / "tls" / "java" / "Secured.java"
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", "OAUTHBEARER"])
-@pytest.mark.parametrize("version", [CURRENT, PREVIOUS])
+@pytest.mark.parametrize("version", RELEASES)
 def test_java(secured: Secured, tmp_path: Path, version: str, mechanism: str) -> None:
     try:
         jars(version)

@@ -86,6 +86,7 @@ def test_what_was_exported_comes_back_as_it_was(
 
 
 @pytest.mark.xdist_group("spark apart")
+@pytest.mark.long
 def test_a_backfill_that_is_killed_and_one_that_is_stopped(
     spark: SparkSession, bootstrap: str, topic: str, records: list[Made], tmp_path: Path
 ) -> None:

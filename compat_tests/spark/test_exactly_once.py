@@ -59,6 +59,7 @@ class Query:
         return (self.checkpoint / "commits" / str(batch)).exists()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_each_row_once_whatever_is_killed(own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """A worker amid its task; the driver between the sink's commit and Spark's; a task after its commit; the broker."""

@@ -277,6 +277,7 @@ def test_files_are_the_same_here_and_by_hadoop(spark: SparkSession, tmp_path: Pa
 
 
 @pytest.mark.xdist_group("spark apart")
+@pytest.mark.long
 def test_an_export_that_is_killed_in_a_batch_and_in_a_merge(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:

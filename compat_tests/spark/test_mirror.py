@@ -185,6 +185,7 @@ def _mirror_on(options: dict[str, Any], checkpoint: Path) -> None:
 
 
 @pytest.mark.xdist_group("spark apart")
+@pytest.mark.long
 def test_tasks_killed_again_and_again(own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """Without Spark, so that there is time for many moments; and some that should be dead live on beside the next."""
     source, target = own_broker(), own_broker()
@@ -214,6 +215,7 @@ def test_tasks_killed_again_and_again(own_broker: Callable[..., Running], tmp_pa
 
 
 @pytest.mark.xdist_group("spark apart")
+@pytest.mark.long
 def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """Driver, workers, target, the checkpoint's last entry: nothing is lost, nothing doubled."""
     source, target = own_broker(), own_broker()

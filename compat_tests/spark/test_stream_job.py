@@ -173,6 +173,7 @@ def clicks(count: int) -> list[dict[str, Any]]:
     return made
 
 
+@pytest.mark.long
 def test_windows_sessions_and_duplicates(once: Callable[..., int], bootstrap: str, name: str, tmp_path: Path) -> None:
     topic, out = f"{name}-clicks", f"{name}-out"
     create(bootstrap, topic, out, partitions=PARTITIONS)
@@ -267,6 +268,7 @@ def transform(orders, payments):
 """
 
 
+@pytest.mark.long
 def test_streams_joined_with_streams_and_state_of_ones_own(
     once: Callable[..., int], bootstrap: str, name: str, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 import trustme
 from aiokafka.helpers import create_ssl_context
 
-from compat_tests.apache_kafka.apache import CURRENT, PREVIOUS, KafkaUnavailable, free_port, jars, run_java
+from compat_tests.apache_kafka.apache import RELEASES, KafkaUnavailable, free_port, jars, run_java
 from compat_tests.running import BarnabasProcess
 from compat_tests.whole_round import CLIENTS
 from tests.security.tls.stores import PASSWORD, chain_pem, key_pem
@@ -139,7 +139,7 @@ def test_with_stores_of_java(of_java: Secured, client: str) -> None:
     assert CLIENTS[client](SETTINGS[client](of_java), client, VALUES) == VALUES
 
 
-@pytest.mark.parametrize("version", [CURRENT, PREVIOUS])
+@pytest.mark.parametrize("version", RELEASES)
 def test_java(secured: Secured, tmp_path: Path, version: str) -> None:
     try:
         jars(version)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.apache_kafka.apache import CURRENT, PREVIOUS, KafkaUnavailable, jars, run_java
+from compat_tests.apache_kafka.apache import CURRENT, RELEASES, KafkaUnavailable, jars, run_java
 
 PROGRAM = Path(__file__).parent / "java" / "Transactions.java"
 
@@ -42,7 +42,7 @@ ends of the aborted	[3, 2]
 """
 
 
-@pytest.mark.parametrize("version", [CURRENT, PREVIOUS])
+@pytest.mark.parametrize("version", RELEASES)
 def test_java_transactions(of_generation: str, generation: int, version: str, name: str) -> None:
     try:
         jars(version)

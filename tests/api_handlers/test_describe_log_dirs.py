@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.api_handlers.describe_log_dirs import describe_log_dirs
 from barnabas.errors import NONE, KafkaStorageError
-from barnabas.log.files import Space
+from barnabas.log.systems import Space
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
 Topic = DescribeLogDirsRequest.DescribableLogDirTopic

@@ -104,7 +104,7 @@ def test_a_partition_whole(node):
     (topic,) = node.ask(describe_topic_partitions, asked, 0).topics
     assert (topic.topic_id, topic.is_internal, topic.topic_authorized_operations) == (topic_id, False, 3576)
     (partition,) = topic.partitions
-    assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (5, -1, 1)
+    assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (0, -1, 1)
     assert (partition.replica_nodes, partition.isr_nodes, partition.offline_replicas) == ([1], [], [])
     assert (partition.eligible_leader_replicas, partition.last_known_elr) == ([1], [1])
 

@@ -52,7 +52,7 @@ def committed(offset, **fields):
     return asked([offset], isolation_level=COMMITTED, **fields)
 
 
-def told(partition):
+def summary(partition):
     aborted = partition.aborted_transactions
     aborted = None if aborted is None else [(each.producer_id, each.first_offset) for each in aborted]
     return offsets_in(partition), aborted, partition.last_stable_offset, partition.high_watermark
@@ -62,10 +62,10 @@ def test_committed_records_end_where_a_transaction_is_open(node, partition, writ
     node.append(partition, 0)
     write(7)
     node.append(partition, 0)
-    assert told(only(answered(send(node, committed(0))))) == ([0], [], 1, 3)
-    assert told(only(answered(send(node, committed(1))))) == ([], [], 1, 3)
-    assert told(only(answered(send(node, committed(2))))) == ([], [], 1, 3)
-    assert told(only(answered(send(node, asked([0]))))) == ([0, 1, 2], None, 1, 3)
+    assert summary(only(answered(send(node, committed(0))))) == ([0], [], 1, 3)
+    assert summary(only(answered(send(node, committed(1))))) == ([], [], 1, 3)
+    assert summary(only(answered(send(node, committed(2))))) == ([], [], 1, 3)
+    assert summary(only(answered(send(node, asked([0]))))) == ([0, 1, 2], None, 1, 3)
     assert only(answered(send(node, committed(4)))).error_code == 1
 
 
@@ -76,12 +76,12 @@ def test_what_was_aborted_is_named(node, partition, write, end):
     write(7)
     end(8, abort=False)
     end(7, abort=True)
-    assert told(only(answered(send(node, committed(0))))) == ([0, 1, 2, 3, 4, 5], [(7, 0), (7, 3)], 6, 6)
-    assert told(only(answered(send(node, committed(0, partition_max_bytes=1))))) == ([0], [(7, 0)], 6, 6)
-    assert told(only(answered(send(node, committed(1, partition_max_bytes=1))))) == ([1], [(7, 0)], 6, 6)
-    assert told(only(answered(send(node, committed(3, partition_max_bytes=1))))) == ([3], [(7, 3)], 6, 6)
-    assert told(only(answered(send(node, committed(6))))) == ([], [], 6, 6)
-    assert told(only(answered(send(node, asked([0]))))) == ([0, 1, 2, 3, 4, 5], None, 6, 6)
+    assert summary(only(answered(send(node, committed(0))))) == ([0, 1, 2, 3, 4, 5], [(7, 0), (7, 3)], 6, 6)
+    assert summary(only(answered(send(node, committed(0, partition_max_bytes=1))))) == ([0], [(7, 0)], 6, 6)
+    assert summary(only(answered(send(node, committed(1, partition_max_bytes=1))))) == ([1], [(7, 0)], 6, 6)
+    assert summary(only(answered(send(node, committed(3, partition_max_bytes=1))))) == ([3], [(7, 3)], 6, 6)
+    assert summary(only(answered(send(node, committed(6))))) == ([], [], 6, 6)
+    assert summary(only(answered(send(node, asked([0]))))) == ([0, 1, 2, 3, 4, 5], None, 6, 6)
 
 
 def test_an_index_that_cannot_be_read_is_an_error(node, partition, write, end):
@@ -101,14 +101,14 @@ def test_the_end_of_a_transaction_ends_the_waiting(node, partition, write, end):
     assert later.response is None
     end(7, abort=True)
     node.clock.advance(0)
-    assert told(only(answered(later.response))) == ([0, 1, 2], [(7, 0)], 3, 3)
+    assert summary(only(answered(later.response))) == ([0, 1, 2], [(7, 0)], 3, 3)
 
 
 def test_without_transactions_an_append_ends_it(node, partition):
     later = send(node, committed(0, max_wait_ms=500))
     node.append(partition, 0)
     node.clock.advance(0)
-    assert told(only(answered(later.response))) == ([0], [], 1, 1)
+    assert summary(only(answered(later.response))) == ([0], [], 1, 1)
 
 
 @pytest.mark.parametrize("enough", [True, False])
@@ -133,13 +133,13 @@ def test_the_waiting_ends_when_the_partition_goes(node, partition):
     later = send(node, committed(0, max_wait_ms=500))
     partition.become_leader(partition.image._replace(leader_epoch=partition.leader_epoch + 1))
     node.clock.advance(0)
-    assert told(only(answered(later.response))) == ([], [], 0, 0)
+    assert summary(only(answered(later.response))) == ([], [], 0, 0)
 
 
 def test_nobody_is_told_after_the_waiting(node, partition, monkeypatch):
     later = send(node, committed(0, max_wait_ms=500))
     node.clock.advance(0.5)
-    assert told(only(answered(later.response))) == ([], [], 0, 0)
+    assert summary(only(answered(later.response))) == ([], [], 0, 0)
     monkeypatch.setattr(type(later), "resolve", lambda later, response: pytest.fail("answered twice"))
     node.append(partition, 0)
     node.clock.advance(1)

@@ -6,7 +6,7 @@ from barnabas.api_handlers.metadata import metadata
 from barnabas.cluster.image.records import broker_record
 from barnabas.config.endpoints import Endpoint
 from barnabas.wire.messages.metadata import MetadataRequest
-from barnabas.wire.messages.metadata_records import FenceBrokerRecord
+from barnabas.wire.messages.metadata_records import FenceBrokerRecord, PartitionChangeRecord
 from tests.asking import context_of
 from tests.submitting import append
 
@@ -227,6 +227,18 @@ def test_a_partition_whose_leader_is_fenced(node, ask):
     (partition,) = response.topics[0].partitions
     assert (partition.error_code, partition.leader_id, list(partition.offline_replicas)) == (5, -1, [1])
     assert response.brokers == []
+
+
+@pytest.mark.parametrize(
+    ("version", "error_code", "replicas", "isr"), [(0, 9, [1], [1]), (1, 0, [1, 7], [1, 7]), (13, 0, [1, 7], [1, 7])]
+)
+def test_version_0_leaves_out_replicas_without_an_address(node, ask, version, error_code, replicas, isr):
+    node.create_topic("orders")
+    topic_id = node.broker.image.topics_by_name["orders"].id
+    append(node.broker, PartitionChangeRecord(partition_id=0, topic_id=topic_id, replicas=[1, 7], isr=[1, 7]))
+    (partition,) = ask(request("orders"), version).topics[0].partitions
+    found = (partition.error_code, partition.leader_id, list(partition.replica_nodes), list(partition.isr_nodes))
+    assert found == (error_code, 1, replicas, isr)
 
 
 @pytest.mark.parametrize(("version", "error_code"), [(5, 5), (6, 72), (13, 72)])

@@ -1,5 +1,7 @@
 """APIs 83 to 87, about the state of share partitions: each case as Apache Kafka 4.3.1 answered it."""
 
+import re
+
 import pytest
 
 from barnabas.api_handlers.delete_share_group_state import delete_share_group_state
@@ -90,8 +92,8 @@ class Node:
         asked = ONE_OF_EACH[cls](0)
         for name, value in fields.items():
             setattr(asked, name, value)
-        ((told,),) = [topic.partitions for topic in self.ask(cls, asked)]
-        return told
+        ((result,),) = [topic.partitions for topic in self.ask(cls, asked)]
+        return result
 
 
 @pytest.fixture
@@ -104,8 +106,12 @@ def node(quiet_node):
 @EACH
 def test_before_anybody_has_looked_for_the_coordinator_it_is_not_here(quiet_node, cls):
     node = Node(quiet_node)
-    told = node.one(cls)
-    assert (told.error_code, bool(told.error_message)) == (NotCoordinator.code, True)
+    result = node.one(cls)
+    assert result.error_code == NotCoordinator.code
+    assert re.fullmatch(
+        r"Unable to (initialize|read|write|delete) share group state( summary)?: This is not the correct coordinator\.",
+        result.error_message,
+    )
     found = node.find()
     assert (found.error_code, found.node_id, found.host, found.port) == (0, 1, "127.0.0.1", 9092)
     assert node.one(cls).error_code != NotCoordinator.code
@@ -113,22 +119,30 @@ def test_before_anybody_has_looked_for_the_coordinator_it_is_not_here(quiet_node
 
 def test_a_life(node):
     assert node.one(InitializeShareGroupStateRequest, state_epoch=3, start_offset=5).error_code == 0
-    told = node.one(ReadShareGroupStateRequest, leader_epoch=4)
-    assert (told.error_code, told.state_epoch, told.start_offset, told.state_batches) == (0, 3, 5, [])
+    result = node.one(ReadShareGroupStateRequest, leader_epoch=4)
+    assert (result.error_code, result.state_epoch, result.start_offset, result.state_batches) == (0, 3, 5, [])
     batch = StateBatch(first_offset=5, last_offset=9, delivery_state=2, delivery_count=1)
     written = {"state_epoch": 3, "leader_epoch": 4, "start_offset": 6, "delivery_complete_count": 4}
     assert node.one(WriteShareGroupStateRequest, **written, state_batches=[batch]).error_code == 0
-    told = node.one(ReadShareGroupStateRequest, leader_epoch=-1)
-    assert (told.start_offset, [(each.first_offset, each.last_offset) for each in told.state_batches]) == (6, [(6, 9)])
-    told = node.one(ReadShareGroupStateSummaryRequest)
-    assert (told.state_epoch, told.leader_epoch, told.start_offset, told.delivery_complete_count) == (3, 4, 6, 4)
-    told = node.one(WriteShareGroupStateRequest, leader_epoch=3, state_epoch=3)
-    assert (told.error_code, bool(told.error_message)) == (FencedLeaderEpoch.code, True)
-    told = node.one(WriteShareGroupStateRequest, leader_epoch=4, state_epoch=2)
-    assert (told.error_code, bool(told.error_message)) == (FencedStateEpoch.code, True)
+    result = node.one(ReadShareGroupStateRequest, leader_epoch=-1)
+    assert (result.start_offset, [(each.first_offset, each.last_offset) for each in result.state_batches]) == (
+        6,
+        [(6, 9)],
+    )
+    result = node.one(ReadShareGroupStateSummaryRequest)
+    assert (result.state_epoch, result.leader_epoch, result.start_offset, result.delivery_complete_count) == (
+        3,
+        4,
+        6,
+        4,
+    )
+    result = node.one(WriteShareGroupStateRequest, leader_epoch=3, state_epoch=3)
+    assert (result.error_code, bool(result.error_message)) == (FencedLeaderEpoch.code, True)
+    result = node.one(WriteShareGroupStateRequest, leader_epoch=4, state_epoch=2)
+    assert (result.error_code, bool(result.error_message)) == (FencedStateEpoch.code, True)
     assert node.one(DeleteShareGroupStateRequest).error_code == 0
-    told = node.one(ReadShareGroupStateRequest)
-    assert (told.error_code, told.state_epoch, told.start_offset) == (InvalidRequest.code, 0, 0)
+    result = node.one(ReadShareGroupStateRequest)
+    assert (result.error_code, result.state_epoch, result.start_offset) == (InvalidRequest.code, 0, 0)
 
 
 @EACH
@@ -137,8 +151,8 @@ def test_nothing_asked(node, cls):
     assert node.of_topics(cls, []) == []
     assert node.ask(cls) == []
     assert node.ask(cls, asked(0), group="") == []
-    told = node.of_topics(cls, [(node.topic_id, [asked(0)]), (b"u" * 16, [])])
-    assert [len(topic.partitions) for topic in told] == ([1] if cls is InitializeShareGroupStateRequest else [])
+    result = node.of_topics(cls, [(node.topic_id, [asked(0)]), (b"u" * 16, [])])
+    assert [len(topic.partitions) for topic in result] == ([1] if cls is InitializeShareGroupStateRequest else [])
 
 
 @EACH
@@ -155,10 +169,10 @@ def test_partitions_that_there_are_not(node, cls):
 @EACH
 def test_each_partition_is_answered_once(node, cls):
     asked = ONE_OF_EACH[cls]
-    told = node.of_topics(
+    result = node.of_topics(
         cls, [(node.topic_id, [asked(index) for index in (17, 3, 16, 1, 1)]), (node.topic_id, [asked(0)])]
     )
-    assert [sorted(each.partition for each in topic.partitions) for topic in told] == [[0, 1, 3, 16, 17]]
+    assert [sorted(each.partition for each in topic.partitions) for topic in result] == [[0, 1, 3, 16, 17]]
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -40,22 +40,22 @@ class TransactionalNode:
 
     def init(self):
         """Becomes the producer of the id; None if the record cannot be written."""
-        told = []
+        answers = []
         for _ in range(2):  # the transaction before is aborted first
-            self.broker.transactions.init_producer_id(InitProducer("x", 60_000), told.append)
-            if told and not isinstance(told[-1].error, ConcurrentTransactions):
+            self.broker.transactions.init_producer_id(InitProducer("x", 60_000), answers.append)
+            if answers and not isinstance(answers[-1].error, ConcurrentTransactions):
                 break
-        if told and told[-1].error is None:
-            self.producer = Producer(told[-1].producer_id, told[-1].producer_epoch)
+        if answers and answers[-1].error is None:
+            self.producer = Producer(answers[-1].producer_id, answers[-1].producer_epoch)
         return self.producer
 
     def end(self, is_commit):
         """Whether the end was acknowledged; the producer goes on in the next epoch then."""
-        told = []
-        self.broker.transactions.end(ProducerIdentity("x", *self.producer), is_commit, told.append, client_version=2)
-        if not told or told[0].error is not None:
+        answers = []
+        self.broker.transactions.end(ProducerIdentity("x", *self.producer), is_commit, answers.append, client_version=2)
+        if not answers or answers[0].error is not None:
             return False
-        self.producer = Producer(told[0].producer_id, told[0].producer_epoch)
+        self.producer = Producer(answers[0].producer_id, answers[0].producer_epoch)
         return True
 
 

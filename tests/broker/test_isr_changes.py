@@ -52,13 +52,13 @@ def changes(node):
 
 
 @pytest.fixture
-def told():
+def outcomes():
     return []
 
 
-def change(changes, told, topic_id=ONE, partition=0, isr=((1, 55), (2, 66))):
+def change(changes, outcomes, topic_id=ONE, partition=0, isr=((1, 55), (2, 66))):
     def done(committed, error):
-        told.append(((topic_id[0], partition), committed or kind(error)))
+        outcomes.append(((topic_id[0], partition), committed or kind(error)))
 
     changes.change_isr(IsrChange(topic_id, partition, 3, 7, dict(isr)), done)
 
@@ -79,10 +79,10 @@ def answered(*partitions, error=0):
 COMMITTED = CommittedIsr(3, 8, (1,))
 
 
-def test_all_of_one_turn_go_in_one_request(changes, channel, clock, told):
-    change(changes, told)
-    change(changes, told, partition=1)
-    change(changes, told, TWO)
+def test_all_of_one_turn_go_in_one_request(changes, channel, clock, outcomes):
+    change(changes, outcomes)
+    change(changes, outcomes, partition=1)
+    change(changes, outcomes, TWO)
     assert channel.sent == []
     clock.advance(0)
     [(request, done)] = channel.sent
@@ -97,15 +97,15 @@ def test_all_of_one_turn_go_in_one_request(changes, channel, clock, told):
     for version in (2, 3):
         assert request.encode(version=version)
     done(answered((ONE, 0, 0), (ONE, 1, FencedLeaderEpoch.code), (TWO, 0, 0)), None)
-    assert told == [((1, 0), COMMITTED), ((1, 1), FencedLeaderEpoch), ((2, 0), COMMITTED)]
+    assert outcomes == [((1, 0), COMMITTED), ((1, 1), FencedLeaderEpoch), ((2, 0), COMMITTED)]
     clock.advance(1)
     assert len(channel.sent) == 1
 
 
-def test_what_comes_meanwhile_waits_for_the_answer(changes, channel, clock, told):
-    change(changes, told)
+def test_what_comes_meanwhile_waits_for_the_answer(changes, channel, clock, outcomes):
+    change(changes, outcomes)
     clock.advance(0)
-    change(changes, told, TWO)
+    change(changes, outcomes, TWO)
     clock.advance(1)
     assert len(channel.sent) == 1
     channel.sent[0][1](answered((ONE, 0, 0)), None)
@@ -113,29 +113,29 @@ def test_what_comes_meanwhile_waits_for_the_answer(changes, channel, clock, told
     assert [topic.topic_id for topic in channel.sent[1][0].topics] == [TWO]
 
 
-def test_a_second_change_of_a_partition_is_not_attempted(changes, channel, clock, told):
-    change(changes, told)
-    change(changes, told)
+def test_a_second_change_of_a_partition_is_not_attempted(changes, channel, clock, outcomes):
+    change(changes, outcomes)
+    change(changes, outcomes)
     clock.advance(0)
-    assert told == [((1, 0), OperationNotAttempted)]
+    assert outcomes == [((1, 0), OperationNotAttempted)]
 
 
 @pytest.mark.parametrize(
     "failure", [(answered(error=StaleBrokerEpoch.code), None), (None, NetworkException())], ids=["stale", "lost"]
 )
-def test_an_error_of_the_whole_is_sent_again(changes, channel, clock, told, failure):
-    change(changes, told)
+def test_an_error_of_the_whole_is_sent_again(changes, channel, clock, outcomes, failure):
+    change(changes, outcomes)
     clock.advance(0)
     channel.sent[0][1](*failure)
     clock.advance(0.04)
     assert len(channel.sent) == 1
     clock.advance(0.01)
     channel.sent[1][1](answered((ONE, 0, 0)), None)
-    assert told == [((1, 0), COMMITTED)]
+    assert outcomes == [((1, 0), COMMITTED)]
 
 
-def test_what_the_answer_lacks_is_sent_again(changes, channel, clock, told):
-    change(changes, told)
+def test_what_the_answer_lacks_is_sent_again(changes, channel, clock, outcomes):
+    change(changes, outcomes)
     clock.advance(0)
     channel.sent[0][1](answered(), None)
     clock.advance(0)
@@ -156,12 +156,12 @@ def test_leaders_look_twice_in_the_time_of_the_lag(changes, clock):
     assert len(looks) == 2
 
 
-def test_nothing_happens_after_the_end(changes, channel, clock, told):
-    changes.look_at(lambda: told.append("looked"))
-    change(changes, told)
+def test_nothing_happens_after_the_end(changes, channel, clock, outcomes):
+    changes.look_at(lambda: outcomes.append("looked"))
+    change(changes, outcomes)
     clock.advance(0)
-    change(changes, told, TWO)
+    change(changes, outcomes, TWO)
     changes.close()
     channel.sent[0][1](answered((ONE, 0, 0)), None)
     clock.advance(60)
-    assert (told, len(channel.sent)) == ([], 1)
+    assert (outcomes, len(channel.sent)) == ([], 1)

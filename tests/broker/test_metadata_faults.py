@@ -22,6 +22,8 @@ from tests.broker.opening import opened
 from tests.submitting import submitted
 
 TOPIC = 2
+PARTS = 4
+"""The gate has each fourth operation, `make long` all."""
 PROPERTIES = {
     "node.id": "1",
     "log.dirs": "/data",
@@ -148,8 +150,11 @@ def survivors(files, n):
 
 
 @pytest.mark.parametrize("lasting", ["once", "for ever"])
-def test_the_metadata_survives_a_failure_at_any_operation(lasting):
-    for n in itertools.count(1):
+@pytest.mark.parametrize(
+    "part", [pytest.param(each, marks=[pytest.mark.long] if each else []) for each in range(PARTS)]
+)
+def test_the_metadata_survives_a_failure_at_any_operation(lasting, part):
+    for n in itertools.count(part + 1, PARTS):
         files, promised = FaultyFiles(n, lasting=lasting, torn=Random(n)), Promised()
         try:
             story(files, promised)

@@ -50,10 +50,10 @@ class Life:
 
     def transaction(self, *, is_commit):
         """A transaction over three partitions; it has ended, though markers may be missing."""
-        transactions, told = self.broker.transactions, []
-        transactions.init_producer_id(InitProducer("x", 60_000), told.append)
-        producer = ProducerIdentity("x", told[0].producer_id, told[0].producer_epoch)
-        transactions.add_partitions(producer, PARTITIONS, told.append, client_version=2)
+        transactions, answers = self.broker.transactions, []
+        transactions.init_producer_id(InitProducer("x", 60_000), answers.append)
+        producer = ProducerIdentity("x", answers[0].producer_id, answers[0].producer_epoch)
+        transactions.add_partitions(producer, PARTITIONS, answers.append, client_version=2)
         for place in PARTITIONS:
             batch = build_batch(
                 [(None, b"v", self.clock.time_ms())],
@@ -63,9 +63,9 @@ class Life:
                 is_transactional=True,
             )
             self.broker.partition(*place).append(RecordBatch.parse(batch), self.clock.time_ms())
-        transactions.end(producer, is_commit, told.append, client_version=2)
-        assert told[1] is None
-        assert told[2].error is None
+        transactions.end(producer, is_commit, answers.append, client_version=2)
+        assert answers[1] is None
+        assert answers[2].error is None
 
     def markers(self, place):
         log = self.broker.partition(*place).log
@@ -103,7 +103,7 @@ def test_nothing_completes_while_the_leader_cannot_be_reached():
 @pytest.mark.parametrize("error", [NetworkException, RequestTimedOut])
 def test_each_leader_answers_for_its_partitions(error):
     """Partitions without a leader, or without a place in the metadata, are answered for without a request."""
-    life, told, sent = Life(), [], []
+    life, answers, sent = Life(), [], []
 
     class Peers:
         def send(self, node_id, request, done, *, lane="", timeout_ms=None):
@@ -115,9 +115,9 @@ def test_each_leader_answers_for_its_partitions(error):
     leaderless = topic._replace(partitions={**topic.partitions, 1: topic.partitions[1]._replace(leader=-1)})
     image = image._replace(topics_by_name={"t": leaderless})
     sender = MarkerSender(Peers(), lambda: image)
-    sender.send(Marker(1, 0, 0, True, 2), [*PARTITIONS[:2], TopicPartition("gone", 0)], told.append)
+    sender.send(Marker(1, 0, 0, True, 2), [*PARTITIONS[:2], TopicPartition("gone", 0)], answers.append)
     assert sent == [1]
-    assert {place: kind(error) for errors in told for place, error in errors.items()} == {
+    assert {place: kind(error) for errors in answers for place, error in errors.items()} == {
         PARTITIONS[0]: error,
         PARTITIONS[1]: LeaderNotAvailable,
         TopicPartition("gone", 0): UnknownTopicOrPartition,
@@ -130,14 +130,14 @@ class TestShareState:
         return Life(3)
 
     def ask(self, life, call, *arguments):
-        told = []
-        getattr(life.broker.persister, call)("g", *arguments, told.append)
-        return told
+        answers = []
+        getattr(life.broker.persister, call)("g", *arguments, answers.append)
+        return answers
 
     def outcome(self, life, call, *arguments):
-        told = self.ask(life, call, *arguments)
+        answers = self.ask(life, call, *arguments)
         life.clock.advance(300)
-        ((outcome,),) = [outcomes.values() for outcomes in told]
+        ((outcome,),) = [outcomes.values() for outcomes in answers]
         return outcome
 
     def topic_id(self, life):
@@ -147,22 +147,22 @@ class TestShareState:
         """One at a time is under way; what comes meanwhile goes together, but never past an earlier one."""
         topic_id = self.topic_id(life)
         assert self.outcome(life, "initialize", {topic_id: {0: 0}}, 0).error is None
-        told = []
+        answers = []
         for start in range(1, 6):
             batch = StateBatch(start, start + 1, 2, 1)
-            told.append(self.ask(life, "write", topic_id, 0, 0, -1, start, 0, [batch]))
+            answers.append(self.ask(life, "write", topic_id, 0, 0, -1, start, 0, [batch]))
         assert len(life.requests(WriteShareGroupStateRequest)) == 1
         life.clock.advance(60)
-        assert all(len(outcomes) == 1 for outcomes in told)
+        assert all(len(outcomes) == 1 for outcomes in answers)
         starts = [each.topics[0].partitions[0].start_offset for each in life.requests(WriteShareGroupStateRequest)]
         assert starts == [1, 2, 3, 4, 5]
         assert self.outcome(life, "read", topic_id, 0, -1).state.start_offset == 5
 
     def test_partitions_of_a_group_go_together(self, life):
         topic_id = self.topic_id(life)
-        told = self.ask(life, "initialize", {topic_id: dict.fromkeys(range(3), 0)}, 0)
+        answers = self.ask(life, "initialize", {topic_id: dict.fromkeys(range(3), 0)}, 0)
         life.clock.advance(60)
-        assert len(told) == 1
+        assert len(answers) == 1
         for index in (0, 1, 2, 1):
             self.ask(life, "write", topic_id, index, 0, -1, 7, 0, [])
         life.clock.advance(60)
@@ -180,21 +180,21 @@ class TestShareState:
     def test_one_that_comes_back_answers(self, life):
         topic_id = self.topic_id(life)
         life.peers.unreachable.add(1)
-        told = self.ask(life, "initialize", {topic_id: {0: 4}}, 0)
+        answers = self.ask(life, "initialize", {topic_id: {0: 4}}, 0)
         life.clock.advance(4)
-        assert told == []
+        assert answers == []
         life.peers.unreachable.clear()
         life.clock.advance(120)
-        ((outcome,),) = [outcomes.values() for outcomes in told]
+        ((outcome,),) = [outcomes.values() for outcomes in answers]
         assert outcome.error is None
         assert self.outcome(life, "read", topic_id, 0, -1).state.start_offset == 4
 
     def test_a_closed_broker_retries_nothing(self, life):
         life.peers.unreachable.add(1)
-        told = self.ask(life, "initialize", {self.topic_id(life): {0: 4}}, 0)
+        answers = self.ask(life, "initialize", {self.topic_id(life): {0: 4}}, 0)
         life.clock.advance(1)
         life.broker.persister.close()
         sent = len(life.peers.sent)
         life.clock.advance(300)
-        assert told == []
+        assert answers == []
         assert len(life.peers.sent) <= sent + 1

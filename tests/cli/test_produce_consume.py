@@ -102,7 +102,7 @@ def test_properties_of_the_client_from_a_file(barnabas, broker, tmp_path):
 def test_a_line_without_its_key(barnabas, broker):
     broker.create_topic("t")
     out = barnabas("produce", "--topic", "t", "--property", "parse.key=true", stdin=b"bare\n")
-    assert (out.code, out.err) == (1, "Error: No key separator '\\t' in the line 'bare'\n")
+    assert (out.code, out.err) == (1, "Error: No key separator found on line number 1: 'bare'\n")
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,8 @@ def test_leader_election(barnabas, cluster, tmp_path):
     assert again == (
         1,
         "Valid replica already elected for partitions led-0\n"
-        "Error completing leader election (PREFERRED) for partition: led-9: No such partition as led-9\n",
+        "Error completing leader election (PREFERRED) for partition: led-9: "
+        "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: No such partition as led-9\n",
         "Error: 1 replica(s) could not be elected\n",
     )
     assert barnabas("leader-election", "--election-type", "preferred", "--all-topic-partitions").code == 0

@@ -162,7 +162,11 @@ def test_what_hangs_is_ended(barnabas, client, broker, by):
         (STRANGER + 1, 0, -1),
     ]
     again = barnabas("transactions", "abort", "--topic", "t", "--partition", "0", "--start-offset", str(start))
-    assert again == (1, "", f"Error: No open transaction of t-0 began at offset {start}\n")
+    assert again == (
+        1,
+        "",
+        f"Error: Could not find any open transactions starting at offset {start} on partition t-0\n",
+    )
 
 
 @pytest.mark.parametrize("name", ["force-terminate", "forceTerminateTransaction"])

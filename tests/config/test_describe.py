@@ -37,7 +37,7 @@ def one(described):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("log.retention.hours", ("5", 4, True, False, 3,
             [("log.retention.hours", "5", 4), ("log.retention.hours", "168", 5)])),
@@ -62,12 +62,12 @@ def one(described):
             [("listener.name.plaintext.ssl.keystore.password", None, 4), ("ssl.keystore.password", None, 4)])),
     ],
 )  # fmt: skip
-def test_a_brokers_config(name, told):
-    assert one(describe_broker(START, [name])) == told
+def test_a_brokers_config(name, expected):
+    assert one(describe_broker(START, [name])) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("compression.zstd.level", ("7", 2, False, False, 3,
             [("compression.zstd.level", text, source) for text, source in (("7", 2), ("6", 3), ("5", 4), ("3", 5))])),
@@ -82,8 +82,8 @@ def test_a_brokers_config(name, told):
             [("log.retention.ms", " 8 ", 3), ("log.retention.hours", "5", 4), ("log.retention.hours", "168", 5)])),
     ],
 )  # fmt: skip
-def test_a_brokers_config_that_was_changed(name, told):
-    assert one(describe_broker(CHANGED, [name])) == told
+def test_a_brokers_config_that_was_changed(name, expected):
+    assert one(describe_broker(CHANGED, [name])) == expected
 
 
 def test_all_of_a_broker_is_what_kafka_shows_and_what_was_set_beside():
@@ -97,19 +97,19 @@ def test_all_of_a_broker_is_what_kafka_shows_and_what_was_set_beside():
 
 
 def test_for_all_brokers_at_once_there_is_what_was_set_and_nothing_else():
-    told = describe_cluster_default(CHANGED)
-    assert [(config.name, config.value, int(config.source)) for config in told] == [
+    described = describe_cluster_default(CHANGED)
+    assert [(config.name, config.value, int(config.source)) for config in described] == [
         ("compression.zstd.level", "6", 3),
         ("log.retention.ms", " 8 ", 3),
         ("nope.nope", None, 3),
     ]
     assert all(
-        {synonym.source for synonym in config.synonyms} == {ConfigSource.DYNAMIC_DEFAULT_BROKER} for config in told
+        {synonym.source for synonym in config.synonyms} == {ConfigSource.DYNAMIC_DEFAULT_BROKER} for config in described
     )
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("remote.storage.enable", ("false", 5, False, False, 1, [])),
         ("flush.ms", ("9223372036854775807", 5, False, False, 5, [])),
@@ -125,15 +125,15 @@ def test_for_all_brokers_at_once_there_is_what_was_set_and_nothing_else():
         ("internal.segment.bytes", ("100", 1, False, False, 3, [("internal.segment.bytes", "100", 1)])),
     ],
 )  # fmt: skip
-def test_a_topics_config(name, told):
+def test_a_topics_config(name, expected):
     own = {"retention.ms": " 5000 ", "cleanup.policy": "compact, delete", "internal.segment.bytes": "100"}
-    assert one(describe_topic(START, own, [name])) == told
+    assert one(describe_topic(START, own, [name])) == expected
 
 
 def test_a_topic_of_the_name_of_its_brokers_config():
-    told = one(describe_topic(CHANGED, {}, ["compression.zstd.level"]))
-    assert told[:2] == ("7", 2)
-    assert [source for _, _, source in told[-1]] == [2, 3, 4, 5]
+    described = one(describe_topic(CHANGED, {}, ["compression.zstd.level"]))
+    assert described[:2] == ("7", 2)
+    assert [source for _, _, source in described[-1]] == [2, 3, 4, 5]
     own = one(describe_topic(CHANGED, {"compression.zstd.level": "1"}, ["compression.zstd.level"]))
     assert own[:2] == ("1", 1)
 
@@ -147,19 +147,21 @@ def test_all_of_a_topic():
 
 
 def test_a_created_topic_tells_what_it_was_given_as_it_was_given():
-    told = {config.name: config for config in describe_created_topic(START, {"retention.ms": " 5000 "})}
-    assert list(told) == sorted(told)
-    assert len(told) == 33
-    assert [(told[name].value, int(told[name].source)) for name in ("retention.ms", "segment.ms", "flush.ms")] == [
+    described = {config.name: config for config in describe_created_topic(START, {"retention.ms": " 5000 "})}
+    assert list(described) == sorted(described)
+    assert len(described) == 33
+    assert [
+        (described[name].value, int(described[name].source)) for name in ("retention.ms", "segment.ms", "flush.ms")
+    ] == [
         (" 5000 ", 1),
         ("70000000", 4),
         ("9223372036854775807", 5),
     ]
-    assert (told["retention.bytes"].read_only, told["retention.bytes"].sensitive) == (False, False)
+    assert (described["retention.bytes"].read_only, described["retention.bytes"].sensitive) == (False, False)
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("consumer.session.timeout.ms", ("45000", 5, False, False, 3,
             [("group.consumer.session.timeout.ms", "45000", 5)])),
@@ -170,9 +172,9 @@ def test_a_created_topic_tells_what_it_was_given_as_it_was_given():
             [("streams.num.standby.replicas", "1", 8), ("group.streams.num.standby.replicas", "0", 5)])),
     ],
 )  # fmt: skip
-def test_a_groups_config(name, told):
+def test_a_groups_config(name, expected):
     own = {"share.isolation.level": "read_committed", "streams.num.standby.replicas": "1"}
-    assert one(describe_group(START, own, [name])) == told
+    assert one(describe_group(START, own, [name])) == expected
 
 
 def test_all_of_a_group():
@@ -180,10 +182,10 @@ def test_all_of_a_group():
 
 
 def test_a_subscription_to_metrics():
-    told = {
+    described = {
         config.name: (config.value, int(config.source), len(config.synonyms)) for config in describe_client_metrics({})
     }
-    assert told == {"interval.ms": ("300000", 5, 0), "match": ("", 5, 0), "metrics": ("", 5, 0)}
+    assert described == {"interval.ms": ("300000", 5, 0), "match": ("", 5, 0), "metrics": ("", 5, 0)}
     assert one(describe_client_metrics({"metrics": "a,b"}, ["metrics"])) == (
         "a,b",
         7,
@@ -200,14 +202,14 @@ def test_repeated_items_are_told_once():
 
 
 def test_what_cannot_be_read_is_told_as_it_is():
-    told = one(describe_topic(START, {"retention.ms": "x"}, ["retention.ms"]))
-    assert told == ("x", 1, False, False, 5, [("retention.ms", "x", 1)])
+    described = one(describe_topic(START, {"retention.ms": "x"}, ["retention.ms"]))
+    assert described == ("x", 1, False, False, 5, [("retention.ms", "x", 1)])
 
 
 def test_a_created_topic_tells_what_its_broker_was_given_as_it_was_given():
-    told = {config.name: (config.value, int(config.source)) for config in describe_created_topic(START, {})}
-    assert told["cleanup.policy"] == ("delete, compact", 4)
-    assert told["retention.ms"] == ("18000000", 4)
+    described = {config.name: (config.value, int(config.source)) for config in describe_created_topic(START, {})}
+    assert described["cleanup.policy"] == ("delete, compact", 4)
+    assert described["retention.ms"] == ("18000000", 4)
 
 
 def test_a_rate_that_has_no_default_is_told_without_one():

@@ -155,12 +155,12 @@ def test_transactions_are_replayed_with_their_ends(node):
 
 def test_a_shard_that_is_resigned_is_told_while_others_go_on(node):
     node.elect(0, 1)
-    told = []
-    node.runtime.shard("0:").waiting.append(lambda error: told.append(kind(error)))
+    errors = []
+    node.runtime.shard("0:").waiting.append(lambda error: errors.append(kind(error)))
     node.add("0:a", 1)
     node.add("1:a", 2)
     node.resign(0)
-    assert told == [NotCoordinator]
+    assert errors == [NotCoordinator]
     assert node.add("0:a", 1) == [NotCoordinator]
     assert node.add("1:a", 1) == [None]
     assert node.sums(1) == {"1:a": 3}
@@ -184,26 +184,26 @@ def test_its_deadlines_do_not_strike_any_more(node):
 
 def test_what_still_holds_a_shard_cannot_write(node):
     node.elect(0)
-    shard, told = node.runtime.shard("0:"), []
+    shard, errors = node.runtime.shard("0:"), []
     node.resign(0)
     node.elect(0)
     end = node.log(0).log_end_offset
-    shard.add("0:a", 1, lambda error: told.append(kind(error)))
-    assert told == [NotCoordinator]
-    shard.context.when_safe(lambda error: told.append(kind(error)))
-    assert told == [NotCoordinator, NotCoordinator]
+    shard.add("0:a", 1, lambda error: errors.append(kind(error)))
+    assert errors == [NotCoordinator]
+    shard.context.when_safe(lambda error: errors.append(kind(error)))
+    assert errors == [NotCoordinator, NotCoordinator]
     assert node.log(0).log_end_offset == end
 
 
 def test_what_is_being_written_is_told_when_the_shard_is_resigned():
     node = Node(flush_messages=1)
     node.elect(0)
-    told = node.add("0:a", 1)
-    assert told == []
+    errors = node.add("0:a", 1)
+    assert errors == []
     node.resign(0)
-    assert told == [NotCoordinator]
+    assert errors == [NotCoordinator]
     node.log(0).flush()
-    assert told == [NotCoordinator]
+    assert errors == [NotCoordinator]
 
 
 def test_a_write_that_the_replicas_do_not_get_in_time():
@@ -212,23 +212,23 @@ def test_a_write_that_the_replicas_do_not_get_in_time():
     partition = node.partitions[0]
     with_follower = IMAGE._replace(replicas=(1, 2), isr=(1, 2), directories=(bytes(16),) * 2, leader_epoch=1)
     partition.become_leader(with_follower)
-    told = node.add("0:a", 1)
+    errors = node.add("0:a", 1)
     node.clock.advance(4.9)
-    assert told == []
+    assert errors == []
     node.clock.advance(0.2)
-    assert told == [CoordinatorNotAvailable]
+    assert errors == [CoordinatorNotAvailable]
     assert node.sums(0) == {"0:a": 1}
     partition.become_leader(with_follower._replace(isr=(1,), partition_epoch=1))
-    assert told == [CoordinatorNotAvailable]
+    assert errors == [CoordinatorNotAvailable]
 
 
 def test_what_becomes_safe_after_a_stop_is_not_answered_as_if_it_had_before():
     node = Node(flush_messages=1)
     node.elect(0)
-    told = node.add("0:a", 1)
+    errors = node.add("0:a", 1)
     node.runtime.stop()
     node.log(0).flush()
-    assert told == [NotCoordinator]
+    assert errors == [NotCoordinator]
 
 
 def test_it_comes_back_with_what_its_log_has(node):
@@ -333,20 +333,20 @@ def test_without_its_disk_it_is_not_the_coordinator(node):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "expected"),
     [
         (KafkaStorageError, NotCoordinator),
         (NotEnoughReplicas, CoordinatorNotAvailable),
         (MessageTooLarge, UnknownServerError),
     ],
 )
-def test_an_error_of_the_partition_is_told_as_a_coordinators(node, monkeypatch, error, told):
+def test_an_error_of_the_partition_is_answered_as_a_coordinators(node, monkeypatch, error, expected):
     def append(*_, **__):
         raise error
 
     node.elect(0)
     monkeypatch.setattr(type(node.partitions[0]), "append", append)
-    assert node.add("0:a", 1) == [told]
+    assert node.add("0:a", 1) == [expected]
     assert node.sums(0) == {}
 
 
@@ -406,23 +406,23 @@ def test_what_is_due_in_any_shard_is_done_before_all_are_listed(node):
 def test_in_the_order_of_the_log():
     node = Node(flush_messages=2)
     node.elect(0)
-    told = []
+    calls = []
     shard = node.runtime.shard("0:")
     for number in range(5):
-        shard.add("0:a", number, lambda error, number=number: told.append(number))
-    node.runtime.when_safe(0, lambda shard: told.append("end"))
-    assert told == [0]
+        shard.add("0:a", number, lambda error, number=number: calls.append(number))
+    node.runtime.when_safe(0, lambda shard: calls.append("end"))
+    assert calls == [0]
     node.log(0).flush()
-    assert told == [0, 1, 2, 3, 4, "end"]
+    assert calls == [0, 1, 2, 3, 4, "end"]
 
 
 def test_what_was_to_be_done_when_it_is_safe_is_not_when_the_shard_is_resigned():
     node = Node(flush_messages=1)
     node.elect(0)
     node.add("0:a", 1)
-    told = []
-    node.runtime.when_safe(0, told.append)
-    node.runtime.when_safe(1, told.append)
+    calls = []
+    node.runtime.when_safe(0, calls.append)
+    node.runtime.when_safe(1, calls.append)
     node.resign(0)
     node.log(0).flush()
-    assert told == []
+    assert calls == []

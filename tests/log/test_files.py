@@ -58,6 +58,12 @@ def test_missing_files(place):
     assert not place.files.exists(missing)
 
 
+def test_what_is_gone_is_deleted(place):
+    place.files.delete(f"{place.path}/nothing")
+    place.files.delete(f"{place.path}/nowhere/nothing")  # a file that is deleted later than its topic
+    place.files.delete_tree(f"{place.path}/nowhere")
+
+
 def test_directories(place):
     files, root = place
     files.makedirs(f"{root}/x/y")
@@ -145,7 +151,7 @@ def test_a_short_read_is_continued(tmp_path, monkeypatch):
     file = DiskFiles().create(f"{tmp_path}/a")
     file.write(b"0123456789")
     pread = os.pread
-    monkeypatch.setattr(os, "pread", lambda fd, size, at: pread(fd, min(size, 3), at))
+    monkeypatch.setattr(files, "pread", lambda fd, size, at: pread(fd, min(size, 3), at))
     assert file.pread(9, 1) == b"123456789"
     assert file.pread(20, 1) == b"123456789"
 

@@ -9,8 +9,9 @@ import pytest
 from barnabas.clock import SystemClock
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import NetworkException, RequestTimedOut, UnsupportedVersion
-from barnabas.peers.asking import ask
+from barnabas.peers.handshake import response_to
 from barnabas.peers.network import Lane, NetworkPeers
+from barnabas.peers.peers import ConnectionRefused
 from barnabas.testing import Broker
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
@@ -138,7 +139,7 @@ def test_nobody_there():
         listening.close()
         await listening.wait_closed()
         for _ in range(2):  # also after the back-off
-            with pytest.raises(NetworkException):
+            with pytest.raises(ConnectionRefused):
                 await asking.ask(METADATA)
 
     run(test())
@@ -294,7 +295,7 @@ def test_requests_wait_for_a_reauthentication():
             (lane,) = asking.peers._lanes.values()
             lane._connection.hold()
             waiting = [asyncio.ensure_future(asking.ask(METADATA)) for _ in range(2)]
-            await ask(lane._connection, METADATA, 1)
+            await response_to(lane._connection, METADATA, 1)
             assert not any(each.done() for each in waiting)
             lane._connection.release()
             await asyncio.gather(*waiting)

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -66,3 +69,34 @@ def test_a_master_that_the_environment_names_is_left_to_spark(asked, monkeypatch
     monkeypatch.setenv(name, "there")
     said = asked()
     assert "spark.master" not in said and MANAGER not in said
+
+
+@pytest.mark.parametrize(
+    ("master", "home", "expected"),
+    [
+        ("local[2]", None, str(session.WORKER_PYTHON)),
+        (None, None, str(session.WORKER_PYTHON)),
+        ("local[2]", "/opt/spark", sys.executable),
+        ("local-cluster[2,1,1024]", None, sys.executable),
+        ("spark://host:7077", None, sys.executable),
+    ],
+)
+def test_workers_on_this_machine_import_the_installed_pyspark(asked, monkeypatch, master, home, expected):
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    monkeypatch.setenv("BARNABAS_WORKER_PYTHON", "")
+    if home is not None:
+        monkeypatch.setenv("SPARK_HOME", home)
+    asked(master=master)
+    assert os.environ["PYSPARK_PYTHON"] == expected
+
+
+def test_a_worker_finds_no_archive_of_spark_in_its_path():
+    spark = "/spark/python/lib/pyspark.zip:/spark/python/lib/py4j-src.zip:/spark/jars/spark-core.jar"
+    ran = subprocess.run(
+        [session.WORKER_PYTHON, "-c", "import os, sys; print(os.environ['PYTHONPATH'], sys.argv[1])", "an argument"],
+        env={"BARNABAS_WORKER_PYTHON": sys.executable, "PYTHONPATH": f"{spark}:/my own/code:/more"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout == "/my own/code:/more an argument\n"

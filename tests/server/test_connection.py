@@ -84,7 +84,7 @@ class Owner:
     def forget(self, connection):
         self.forgotten += 1
 
-    def new_responder(self, client_host, principal):
+    def new_responder(self, peer, principal):
         return self.echo
 
 

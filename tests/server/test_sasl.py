@@ -1,5 +1,6 @@
 """The gate of a SASL listener: which requests it takes in which state, and what it answers to the others."""
 
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -56,7 +57,7 @@ class Peer:
             clock=self.clock, quotas=None, authorizer=None, supported_features={}, finalized_features={},
             image=SimpleNamespace(offset=7), quorum=SimpleNamespace(is_leader=True),
         )  # fmt: skip
-        settings = SaslSettings(mechanisms, self.clock, self.clock, 0.1, 1000)
+        settings = SaslSettings(mechanisms, self.clock, self.clock, 0.1, 1000, Counter(), Counter())
         self.gate = SaslGate(Dispatcher(broker, self.session), settings)
 
     def bytes_of(self, frame):

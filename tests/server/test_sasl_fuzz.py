@@ -3,6 +3,7 @@
 import asyncio
 import random
 import struct
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -71,7 +72,9 @@ def new_gate(max_reauth_ms):
         clock=clock, quotas=None, authorizer=None, supported_features={}, finalized_features={},
         image=SimpleNamespace(offset=7), quorum=SimpleNamespace(is_leader=True),
     )  # fmt: skip
-    return SaslGate(Dispatcher(broker, session), SaslSettings(mechanisms, clock, clock, 0.1, 100_000)), session
+    return SaslGate(
+        Dispatcher(broker, session), SaslSettings(mechanisms, clock, clock, 0.1, 100_000, Counter(), Counter())
+    ), session
 
 
 def changed(frame, changes):

@@ -154,16 +154,16 @@ def offset_fetch(guarded: Guarded) -> Answer:
     )
 
 
-def _narrowed(asked: Any, guarded: Guarded) -> tuple[Any, list[Any]]:
+def _narrowed(requested: Any, guarded: Guarded) -> tuple[Any, list[Any]]:
     """Returns the request, or a group of it, with the topics that are visible, and those that are not."""
-    if asked.topics is None or not guarded.access.allows(DESCRIBE, GROUP, asked.group_id, logs_refusal=False):
-        return asked, []
-    names = {id(topic): topic_name(topic, guarded.context) for topic in asked.topics}
+    if requested.topics is None or not guarded.access.allows(DESCRIBE, GROUP, requested.group_id, logs_refusal=False):
+        return requested, []
+    names = {id(topic): topic_name(topic, guarded.context) for topic in requested.topics}
     visible = guarded.access.allowed(DESCRIBE, TOPIC, (name for name in names.values() if name is not None))
-    hidden = [topic for topic in asked.topics if names[id(topic)] not in (None, *visible)]
+    hidden = [topic for topic in requested.topics if names[id(topic)] not in (None, *visible)]
     if not hidden:
-        return asked, []
-    return with_entries(asked, "topics", [topic for topic in asked.topics if topic not in hidden]), hidden
+        return requested, []
+    return with_entries(requested, "topics", [topic for topic in requested.topics if topic not in hidden]), hidden
 
 
 def _show_groups(guarded: Guarded, response: OffsetFetchResponse, hidden: dict[str, list[Any]]) -> OffsetFetchResponse:
@@ -174,31 +174,31 @@ def _show_groups(guarded: Guarded, response: OffsetFetchResponse, hidden: dict[s
     return response
 
 
-def _show(is_all: bool, told: Any, hidden: list[Any], access: Access, guarded: Guarded | None = None) -> Any:
+def _show(is_all: bool, answered: Any, hidden: list[Any], access: Access, guarded: Guarded | None = None) -> Any:
     """Leaves out hidden topics if all were requested, or else adds their refusals."""
     if is_all:
-        names = {id(topic): topic_name(topic, guarded.context) if guarded else topic.name for topic in told.topics}
+        names = {id(topic): topic_name(topic, guarded.context) if guarded else topic.name for topic in answered.topics}
         known = (name for name in names.values() if name is not None)
         visible = access.allowed(DESCRIBE, TOPIC, known, logs_refusal=False)
-        told.topics = [topic for topic in told.topics if names[id(topic)] in visible]
-        return told
-    told.topics = [*told.topics, *(_refused_topic(topic) for topic in hidden)]
-    return told
+        answered.topics = [topic for topic in answered.topics if names[id(topic)] in visible]
+        return answered
+    answered.topics = [*answered.topics, *(_refused_topic(topic) for topic in hidden)]
+    return answered
 
 
 def _refused_topic(topic: Any, code: int = TopicAuthorizationFailed.code) -> Any:
     is_of_group = hasattr(topic, "topic_id")
     group = OffsetFetchResponse.OffsetFetchResponseGroup
-    told: Any = group.OffsetFetchResponseTopics if is_of_group else OffsetFetchResponse.OffsetFetchResponseTopic
-    row: Any = told.OffsetFetchResponsePartitions if is_of_group else told.OffsetFetchResponsePartition
+    topic_type: Any = group.OffsetFetchResponseTopics if is_of_group else OffsetFetchResponse.OffsetFetchResponseTopic
+    row: Any = topic_type.OffsetFetchResponsePartitions if is_of_group else topic_type.OffsetFetchResponsePartition
     rows = [
         row(partition_index=index, committed_offset=-1, metadata="", error_code=code)
         for index in topic.partition_indexes
     ]
     return (
-        told(name=topic.name, topic_id=topic.topic_id, partitions=rows)
+        topic_type(name=topic.name, topic_id=topic.topic_id, partitions=rows)
         if is_of_group
-        else told(name=topic.name, partitions=rows)
+        else topic_type(name=topic.name, partitions=rows)
     )
 
 

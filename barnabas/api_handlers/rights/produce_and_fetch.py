@@ -18,7 +18,7 @@ from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 
 def produce(guarded: Guarded) -> Answer:
-    """Needs WRITE on the transactional id of transactional batches, and on each topic. IDEMPOTENT_WRITE is not asked.
+    """Needs WRITE on the transactional id of transactional batches, and on each topic. IDEMPOTENT_WRITE is not needed.
 
     :raises CloseConnection: a topic is refused, and ``acks`` wants no response
     """

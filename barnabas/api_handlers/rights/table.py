@@ -274,6 +274,8 @@ RIGHTS: Final[dict[int, Rights]] = {
         then_showing(EachOf(DESCRIBE, GROUP, "group_ids", "", "groups", order=Order.FIRST), groups.hide_groups),
     ),
     70: _cluster(CLUSTER_ACTION),
+    71: NOTHING,
+    72: NOTHING,
     73: _cluster(CLUSTER_ACTION),
     74: _cluster(DESCRIBE_CONFIGS),
     75: Rights((Need(DESCRIBE, TOPIC, "it is refused; left out of all topics"),), metadata.describe_topic_partitions),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
+from barnabas.log.systems import FLAGS, pread
 from barnabas.records.checksum import crc32c
 
 HEADER: Final = Struct(">qiibIhiqqqhii")
@@ -47,7 +48,7 @@ def scan(
 
     :param batch_positions: positions where batches start by the index, ascending
     """
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = os.open(path, os.O_RDONLY | FLAGS)
     try:
         yield from _scan(fd, os.fstat(fd).st_size, batch_positions, report, progress)
     finally:
@@ -79,7 +80,7 @@ def _scan(
         wanted = _wanted(piece, at, rest, size - position)
         if wanted > rest:
             progress(position - start)
-            piece, start = memoryview(os.pread(fd, max(wanted, PIECE), position)), position
+            piece, start = memoryview(pread(fd, max(wanted, PIECE), position)), position
             there = len(piece)
             if there >= min(wanted, size - position):
                 continue
@@ -126,12 +127,12 @@ def _old_batch(piece: memoryview, at: int, position: int, report: Report) -> Bat
 def _next_valid_batch(fd: int, position: int, size: int, batch_positions: Sequence[int]) -> int:
     """Returns the position of the next valid batch in the index; the end of the file if there is none."""
     for position_by_index in batch_positions[bisect_right(batch_positions, position) :]:
-        head = os.pread(fd, HEADER_SIZE, position_by_index)
+        head = pread(fd, HEADER_SIZE, position_by_index)
         if len(head) == HEADER_SIZE:
             header = HEADER.unpack(head)
             length = OVERHEAD + header[1]
             if header[3] == 2 and HEADER_SIZE <= length <= size - position_by_index:
-                data = memoryview(os.pread(fd, length, position_by_index))
+                data = memoryview(pread(fd, length, position_by_index))
                 if crc32c(data[21:]) == header[4]:
                     return position_by_index
     return size
@@ -157,7 +158,7 @@ def _report_damage(fd: int, piece: memoryview, at: int, position: int, size: int
 
 def _is_zero(fd: int, position: int, size: int) -> bool:
     while position < size:
-        piece = os.pread(fd, PIECE, position)
+        piece = pread(fd, PIECE, position)
         if not piece or any(piece):
             return False
         position += len(piece)

@@ -206,7 +206,7 @@ def _message(data: bytes, position: int, options: Options) -> Iterator[Row]:
     if not options.deep:
         return
     if not message.attributes.codec:
-        yield _old_record(message, message.offset, message, options)
+        yield _old_record(message, message.offset, message, _crc(data) == message.crc, options)
         return
     try:
         yield from _inner(message, position, options)
@@ -217,17 +217,19 @@ def _message(data: bytes, position: int, options: Options) -> Iterator[Row]:
 def _inner(wrapper: Any, position: int, options: Options) -> Iterator[Row]:
     """Yields the messages in a compressed one. In magic 1 their offsets are relative, and the wrapper's is the last."""
     data = unpack(layouts.CODECS[wrapper.attributes.codec], wrapper.value or b"", wrapper.magic)
-    inner, at = [], 0
+    inner: list[tuple[Any, bool]] = []
+    at = 0
     while at < len(data):
         message = layouts.MESSAGE.parse(data[at:])
         size = layouts.OVERHEAD + message.length
-        if _crc(data[at : at + size]) != message.crc:
+        is_intact = _crc(data[at : at + size]) == message.crc
+        if not is_intact:
             yield damage(position, f"the CRC of an inner message is {message.crc}, which is not that of its bytes")
-        inner.append(message)
+        inner.append((message, is_intact))
         at += size
-    base = wrapper.offset - inner[-1].offset if wrapper.magic and inner else 0
-    for message in inner:
-        yield _old_record(message, base + message.offset, wrapper, options)
+    base = wrapper.offset - inner[-1][0].offset if wrapper.magic and inner else 0
+    for message, is_intact in inner:
+        yield _old_record(message, base + message.offset, wrapper, is_intact, options)
 
 
 def _crc(data: bytes) -> int:
@@ -253,13 +255,15 @@ def _timestamp_type(message: Any) -> str:
     return "LogAppendTime" if message.attributes.is_log_append_time else "CreateTime"
 
 
-def _old_record(message: Any, offset: int, wrapper: Any, options: Options) -> Row:
+def _old_record(message: Any, offset: int, wrapper: Any, is_intact: bool, options: Options) -> Row:
     source = wrapper if wrapper.magic and wrapper.attributes.is_log_append_time else message
     fields = {
         "offset": offset,
         "timestamp": -1 if source.timestamp is None else source.timestamp,
         "key_size": -1 if message.key is None else len(message.key),
         "value_size": -1 if message.value is None else len(message.value),
+        "crc": message.crc,
+        "crc_ok": is_intact,
     }
     if options.print_data or options.decoder is not None:
         fields |= {"key": message.key, "value": message.value}

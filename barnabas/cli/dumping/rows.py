@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from barnabas.log.systems import pread
+
 
 class Row(NamedTuple):
     """A line of a dump: its kind, and fields with their values. ``depth`` is above 0 for parts of a row above."""
@@ -48,7 +50,7 @@ class Source:
 
     def read(self, size: int, at: int) -> bytes:
         """Reads up to ``size`` bytes from position ``at``; fewer at the end of the file."""
-        return os.pread(self._file.fileno(), min(size, max(self.size - at, 0)), at)
+        return pread(self._file.fileno(), min(size, max(self.size - at, 0)), at)
 
     def all(self) -> bytes:
         """Reads the whole file."""

@@ -26,10 +26,10 @@ CONTROLLERS = 3
 """A quorum of three survives the loss of one; a quorum of two would survive none."""
 
 _FAILOVER = {
-    "broker.heartbeat.interval.ms": "150",
-    "broker.session.timeout.ms": "800",
-    "controller.quorum.election.timeout.ms": "300",
-    "controller.quorum.fetch.timeout.ms": "500",
+    "broker.heartbeat.interval.ms": "100",
+    "broker.session.timeout.ms": "600",
+    "controller.quorum.election.timeout.ms": "200",
+    "controller.quorum.fetch.timeout.ms": "400",
 }
 """Time-outs for nodes between which there is no network: leaders of a killed node are replaced within a second."""
 

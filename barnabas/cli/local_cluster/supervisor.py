@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from barnabas.cli.local_cluster.layout import NodeFiles
+from barnabas.server.run import when_told_to_stop
 
 CONTROL_FILE = "control"
 READY = b"Barnabas "
@@ -123,9 +124,7 @@ class Supervisor:
         :raises OSError: the socket for orders cannot be made
         """
         stopping = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stopping.set)
+        when_told_to_stop(asyncio.get_running_loop(), stopping.set)
         ended = asyncio.create_task(stopping.wait())
         with ExitStack() as cleanup:
             server = await self._listen(cleanup)
@@ -156,6 +155,8 @@ class Supervisor:
     # ------------------------------------------------------------ orders
 
     async def _listen(self, cleanup: ExitStack) -> asyncio.AbstractServer:
+        if not hasattr(asyncio, "start_unix_server"):
+            raise OSError("a cluster takes orders by a Unix socket, which this system does not have")
         # In a directory of its own, which is nobody else's, and whose path is short enough for a socket.
         path = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="barnabas-"))) / CONTROL_FILE
         server = await asyncio.start_unix_server(self._serve, str(path))

@@ -15,9 +15,17 @@ CONFIGS = (
         MEDIUM,
         "Prefixes of the names of the metrics that matching clients push; * for all, empty for none.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
-        "interval.ms", INT, 300_000, None, MEDIUM, "How often matching clients push their metrics.", CLUSTER_WIDE
+        "interval.ms",
+        INT,
+        300_000,
+        None,
+        MEDIUM,
+        "How often matching clients push their metrics.",
+        CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "match",
@@ -27,5 +35,6 @@ CONFIGS = (
         MEDIUM,
         "The clients of the subscription: attribute=pattern, separated by commas.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
 )

@@ -38,7 +38,8 @@ CONFIGS = (
         1_048_576,
         at_least(1),
         LOW,
-        "The largest batch of metrics that a client may push, compressed.",
+        "The largest batch of metrics that a client may push, compressed and unpacked.",
+        in_effect=True,
     ),
     ConfigDef(
         "quota.window.num",

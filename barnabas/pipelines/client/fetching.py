@@ -165,14 +165,14 @@ class Fetcher:
             raise NotLeaderOrFollower(str(error)) from error  # a broker that does not know the topic yet
         raise error
 
-    def _prefer(self, asked: int | None, answer: Any) -> None:
+    def _prefer(self, replica: int | None, answer: Any) -> None:
         """Remembers the replica that the leader prefers (KIP-392), for as long as metadata is valid."""
         named = getattr(answer, "preferred_read_replica", -1)
         if named is not None and named >= 0:
             self._nearer = named
             self._nearer_until = time.monotonic() + self._cluster.settings.seconds("metadata.max.age.ms")
         else:
-            self._nearer = asked
+            self._nearer = replica
 
 
 def _error(code: int, doing: str) -> KafkaError:

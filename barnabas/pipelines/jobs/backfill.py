@@ -94,7 +94,7 @@ class Backfill(BatchJob):
             )
         found, oldest = spans(read(spark, files, sorted(there), self._options))
         if not found:
-            raise ValueError(f"{self._options.source} holds no record of those that were asked for")
+            raise ValueError(f"{self._options.source} holds no record that was requested")
         plan = Plan(f"barnabas-backfill-{uuid4()}", self._options.what(), there, found, oldest)
         kept.write(PLAN, plan.to_json())
         return plan
@@ -135,8 +135,10 @@ class Backfill(BatchJob):
         from kafka.admin import ConfigResource, ConfigResourceType
 
         with contextlib.closing(cluster.admin()) as admin:
-            told: Any = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all")
-        return {name: str(config["value"]) for name, config in told["topic"][topic].items()}
+            described: Any = admin.describe_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all"
+            )
+        return {name: str(config["value"]) for name, config in described["topic"][topic].items()}
 
     def _write(self, df: "DataFrame", plan: Plan, targets: Mapping[str, str], ranges: list[Range]) -> int:
         """Writes these ranges; returns the number of their records, including those that were written before."""

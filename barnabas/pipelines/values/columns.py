@@ -259,7 +259,7 @@ class _JsonSchema(NamedTuple):
 
 
 def _json_schema(format: Json) -> _JsonSchema:
-    """Nothing is asked of Spark here: in the functions of declarative pipelines nothing may be."""
+    """Does not call Spark: the functions of declarative pipelines must not."""
     text = format.text()
     if text is None:
         text = _newest(format, "JSON").text
@@ -306,11 +306,11 @@ def _with_decoded_json(df: DataFrame, source: Column, format: Json, mark: str) -
     nothing = F.trim(text) == F.lit("null")
     wrong = text.isNotNull() & ~nothing & (corrupt | whole.isNull())
     start = F.when(F.length(text) > SHOWN, F.concat(F.substring(text, 1, SHOWN), F.lit(" ..."))).otherwise(text)
-    told = F.concat(
+    mismatch = F.concat(
         F.lit(f"it is not JSON of the schema {shown[:SHOWN]}{' ...' if len(shown) > SHOWN else ''}: "), start
     )
     there = ~wrong & whole.isNotNull() & ~nothing
-    both = _both(F.when(there, value), F.coalesce(error, F.when(wrong, told)))
+    both = _both(F.when(there, value), F.coalesce(error, F.when(wrong, mismatch)))
     return _once(df, f"{mark}_json", read).withColumn(mark, both).drop(f"{mark}_json")
 
 

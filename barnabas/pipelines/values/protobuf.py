@@ -44,7 +44,7 @@ from barnabas.pipelines.values.protobuf_types import (
     message_column,
 )
 from barnabas.pipelines.values.registry import Registry
-from barnabas.pipelines.values.rows import VALUE_ERRORS, Decoded, encode_rows, told
+from barnabas.pipelines.values.rows import VALUE_ERRORS, Decoded, encode_rows, error_text
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -78,7 +78,7 @@ class ProtobufDecoder:
                     hint = hint_of_header(value, framed=self.framed)
                     error = f"the {len(value)} bytes are not a message {self.message}{hint}"
                 except VALUE_ERRORS as problem:
-                    error = told(problem)
+                    error = error_text(problem)
             messages.append(message)
             errors.append(error)
         return Decoded(self._columns(messages, errors), pa.array(errors, pa.string()))
@@ -93,7 +93,7 @@ class ProtobufDecoder:
                 try:
                     make([message])
                 except (pa.ArrowException, json_format.Error, *VALUE_ERRORS) as problem:
-                    messages[at], errors[at] = None, told(problem)
+                    messages[at], errors[at] = None, error_text(problem)
             return make(messages)
 
     def _start(self, value: bytes) -> int:
@@ -133,7 +133,7 @@ class ProtobufEncoder:
                 _fill(message, descriptor, row)
                 return before + bytes(message.SerializeToString(deterministic=True))
             except (json_format.Error, EncodeError) as problem:  # which are no ValueErrors, unlike all others
-                raise Unencodable(told(problem)) from problem
+                raise Unencodable(error_text(problem)) from problem
 
         return encode_rows(column, write)
 

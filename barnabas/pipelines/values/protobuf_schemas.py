@@ -129,8 +129,8 @@ def _protoc(folder: Path, name: str) -> bytes:
         )
         if done.returncode:
             said = [line.replace(f"{folder}/", "") for line in done.stderr.splitlines() if " parser.cc:" not in line]
-            told = " ".join(line for line in said if not line.startswith("WARNING: All log messages"))
-            raise ValueError(f"the Protobuf schema cannot be compiled: {told}")
+            errors = " ".join(line for line in said if not line.startswith("WARNING: All log messages"))
+            raise ValueError(f"the Protobuf schema cannot be compiled: {errors}")
         return target.read_bytes()
 
 

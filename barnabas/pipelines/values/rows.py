@@ -33,7 +33,7 @@ def decode_rows(column: pa.Array, read: Callable[[bytes], Any], type: pa.DataTyp
             try:
                 row = read(value)
             except VALUE_ERRORS as problem:
-                error = told(problem)
+                error = error_text(problem)
         rows.append(row)
         errors.append(error)
     return Decoded(as_column(rows, errors, type), pa.array(errors, pa.string()))
@@ -62,7 +62,7 @@ def as_column(rows: list[Any], errors: list[str | None], type: pa.DataType) -> p
                 pa.array([row], type)
             except (pa.ArrowException, *VALUE_ERRORS) as problem:
                 rows[at] = None
-                errors[at] = told(problem)
+                errors[at] = error_text(problem)
         return pa.array(rows, type)
 
 
@@ -80,7 +80,7 @@ def written(row: Any, write: Callable[[Any], bytes]) -> bytes:
     except VALUE_ERRORS as problem:
         shown = repr(row)
         raise Unencodable(
-            f"{told(problem)}, in the row {shown if len(shown) <= 200 else shown[:200] + ' ...'}"
+            f"{error_text(problem)}, in the row {shown if len(shown) <= 200 else shown[:200] + ' ...'}"
         ) from problem
 
 
@@ -125,7 +125,7 @@ def coarser(type: pa.DataType) -> pa.DataType:
     return type
 
 
-def told(problem: BaseException) -> str:
+def error_text(problem: BaseException) -> str:
     """Returns an error as a line: ours as they are, others with their class, as their messages alone often say
     little.
     """

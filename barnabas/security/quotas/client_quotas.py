@@ -5,6 +5,7 @@ Knows nothing of requests: whoever serves one tells what it has cost, and gets t
 together counts together.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -73,6 +74,8 @@ class ClientQuotas:
         self._limits: dict[str, Limits] = {kind: {} for kind in KINDS}
         self._rates: dict[tuple[str, str, str], Rate] = {}
         self._buckets: dict[tuple[str, str], TokenBucket] = {}
+        self.throttled: Counter[str] = Counter()  #: requests that were throttled, by kind of quota
+        self.throttled_ms: Counter[str] = Counter()  #: their throttle times
         self._clients: dict[tuple[str, str], Client | None] = {}  # None where nothing limits the client
 
     def change(self, quotas: Iterable[tuple[Entity, str, float]]) -> None:
@@ -203,7 +206,7 @@ class Meter:
             requests.rate.record(spent_s * 100, now_ms)
         else:
             throttle_ms = requests.record(spent_s * 100, now_ms)
-            self.throttle(min(throttle_ms, self._quotas.windows.length_ms))
+            self.throttle(min(throttle_ms, self._quotas.windows.length_ms), REQUEST_PERCENTAGE)
             self._is_told = True
 
     # ------------------------------------------------------------ bytes
@@ -212,7 +215,7 @@ class Meter:
         """Records the bytes of a produce request."""
         produced = self.client.produced
         if produced is not None:
-            self.throttle(produced.record(self.size, self._quotas.now_ms()))
+            self.throttle(produced.record(self.size, self._quotas.now_ms()), PRODUCER_BYTE_RATE)
 
     def most_fetched(self) -> int | None:
         """Returns how many bytes can be fetched at once without certainly being throttled; None: any number."""
@@ -231,7 +234,7 @@ class Meter:
         fetched = self.client.fetched
         if fetched is not None:
             now_ms = self._quotas.now_ms()
-            self.throttle(fetched.record(size, now_ms))
+            self.throttle(fetched.record(size, now_ms), CONSUMER_BYTE_RATE)
             if self.throttle_ms:
                 fetched.rate.record(-size, now_ms)
         return self.throttle_ms > 0
@@ -254,10 +257,16 @@ class Meter:
     def count_mutations(self) -> None:
         """Throttles the client by what the request has changed, or was refused."""
         if self._mutations is not None:
-            self.throttle(self._mutations.throttle_ms)
+            self.throttle(self._mutations.throttle_ms, CONTROLLER_MUTATION_RATE)
 
-    def throttle(self, throttle_ms: int) -> None:
-        """Throttles the client for at least that long."""
+    def throttle(self, throttle_ms: int, kind: str | None = None) -> None:
+        """Throttles the client for at least that long.
+
+        :param kind: of the quota that demands it; None for one that another node has counted
+        """
+        if kind is not None and throttle_ms > 0:
+            self._quotas.throttled[kind] += 1
+            self._quotas.throttled_ms[kind] += throttle_ms
         self.throttle_ms = max(self.throttle_ms, throttle_ms)
 
 

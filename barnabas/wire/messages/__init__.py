@@ -76,6 +76,8 @@ MODULES = (
     "consumer_group_heartbeat",
     "consumer_group_describe",
     "controller_registration",
+    "get_telemetry_subscriptions",
+    "push_telemetry",
     "assign_replicas_to_dirs",
     "list_config_resources",
     "describe_topic_partitions",

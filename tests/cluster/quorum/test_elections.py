@@ -189,6 +189,38 @@ def test_a_follower_whose_leader_is_silent_begins_an_election(voter, clock):
     assert voter.leader_id == 3  # until there is another
 
 
+def test_a_follower_whose_leader_refuses_connections_begins_an_election(voter, clock):
+    voter.heard_of(3, 5)
+    voter.fetched()
+    voter.refused(2)
+    assert voter.due == clock.monotonic() + 2
+    voter.refused(3)
+    assert voter.due <= clock.monotonic() + 0.1
+    assert ask(voter, pre_vote=True) is True  # it gives its own pre-vote, too
+    clock.advance(0.1)
+    assert [each.pre_vote for each in voter.poll()] == [True, True]
+    assert voter.epoch == 5
+
+
+def test_a_leader_that_has_not_been_fetched_from_may_still_start(voter, clock):
+    voter.heard_of(3, 5)
+    voter.refused(3)
+    assert voter.due == clock.monotonic() + 2
+
+
+def test_a_leader_that_others_fetch_from_keeps_its_lead(voter, clock):
+    """A network refuses connections of one voter only: the others deny their pre-votes, once."""
+    voter.heard_of(3, 5)
+    voter.fetched()
+    voter.refused(3)
+    clock.advance(0.1)
+    for request in voter.poll():
+        voter.voted(request.voter.node_id, request, granted=False)
+    voter.refused(3)
+    assert (type(voter.state), voter.epoch, voter.leader_id) == (Follower, 5, 3)
+    assert voter.due == clock.monotonic() + 2
+
+
 def test_only_a_record_of_its_own_epoch_is_committed_by_count(voter, around, clock):
     around.end = LogEnd(3, 10)
     elect(voter, clock)
@@ -429,6 +461,8 @@ class Walk:
             for _, sender, target, message in due:
                 if target not in self.down and not {(sender, target), (sender, 0), (0, target)} & self.cut:
                     self.members[target].receive(sender, message)
+                elif message[0] == "fetch" and sender not in self.down and self.random.random() < 0.5:
+                    self.members[sender].voter.refused(target)
             for member in self.members.values():
                 if member.id not in self.down:
                     member.step()

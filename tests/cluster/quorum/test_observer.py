@@ -9,7 +9,7 @@ from barnabas.cluster.quorum.client import NO_NODE, Leadership
 from barnabas.cluster.quorum.controllers import Address, Controllers
 from barnabas.cluster.quorum.fetching import Identity
 from barnabas.cluster.quorum.metadata_log import MetadataLog, MetadataLogError, topic_config
-from barnabas.cluster.quorum.observer import Observer
+from barnabas.cluster.quorum.observer import DEFAULT_LIMITS, Limits, Observer
 from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
 from barnabas.cluster.quorum.record_batches import control_batch, encode_batches
 from barnabas.cluster.quorum.snapshots import KRaftState, SnapshotId, control_records, encode_snapshot
@@ -76,7 +76,7 @@ class Listener:
 class Node:
     """An observer on a disk in memory, and the test's hold on it."""
 
-    def __init__(self, files, *, voters=(LEADER, OTHER), bootstrap=(), background=None):
+    def __init__(self, files, *, voters=(LEADER, OTHER), bootstrap=(), background=None, limits=DEFAULT_LIMITS):
         self.files, self.clock, self.peers, self.listener, self.fatal = files, ManualClock(), Peers(), Listener(), []
         files.makedirs(DIRECTORY)
         self.log = open_log(
@@ -97,6 +97,7 @@ class Node:
             scheduler=self.clock,
             random=Random(1),
             on_fatal=self.fatal.append,
+            limits=limits,
         )
         self.observer.listeners.append(self.listener)
 
@@ -218,6 +219,13 @@ def test_the_fields_are_those_of_apaches_observer(node):
     assert node.request.replica_directory_id == bytes([9]) * 16
     assert node.request.high_watermark == -1
     assert node.request.current_leader_epoch == 5
+
+
+@pytest.mark.parametrize(("time_out_ms", "wait_ms"), [(2000, 500), (10_000, 500), (500, 250)])
+def test_a_leader_answers_before_the_time_out_has_passed(files, time_out_ms, wait_ms):
+    node = Node(files, limits=Limits(fetch_timeout_ms=time_out_ms)).start()
+    ((_, request, _),) = node.peers.sent
+    assert request.max_wait_ms == wait_ms
 
 
 @pytest.mark.parametrize("error", [FencedLeaderEpoch, NotLeaderOrFollower])

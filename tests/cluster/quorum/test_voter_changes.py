@@ -10,7 +10,8 @@ from barnabas.cluster.quorum.kraft_history import KRaftHistory
 from barnabas.cluster.quorum.leader_log import Replica
 from barnabas.cluster.quorum.record_batches import control_batch
 from barnabas.cluster.quorum.snapshots import KRaftState, control_records
-from barnabas.cluster.quorum.voter_changes import Levels, VoterChanges, voter_record, voters_of, voters_record
+from barnabas.cluster.quorum.voter_changes import VoterChanges, voters_of, voters_record
+from barnabas.cluster.quorum.voters import Levels, voter_record
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import (
     DuplicateVoter,
@@ -74,11 +75,13 @@ class Leader:
     def send(self, node_id, request, done, *, lane="", timeout_ms=None):
         self.asked.append((node_id, done))
 
-    def answers(self, first=0, last=1, error=None):
+    def answers(self, first=0, last=1, error=None, features=None):
         """The last node that was asked tells which levels it supports."""
         _, done = self.asked[-1]
-        feature = ApiVersionsResponse.SupportedFeatureKey(name=KRAFT_VERSION, min_version=first, max_version=last)
-        done(None if error else ApiVersionsResponse(api_keys=[], supported_features=[feature]), error)
+        if features is None:
+            feature = ApiVersionsResponse.SupportedFeatureKey(name=KRAFT_VERSION, min_version=first, max_version=last)
+            features = [feature]
+        done(None if error else ApiVersionsResponse(api_keys=[], supported_features=list(features)), error)
 
 
 class Scene:
@@ -201,7 +204,16 @@ def test_a_new_voter_that_knows_no_voters_in_the_log(scene):
     scene.add(3)
     scene.leader.answers(last=0)
     (error,) = scene.answers
-    assert isinstance(error, InvalidRequest) and "doesn't support the finalized version 1" in str(error)
+    assert isinstance(error, InvalidRequest)
+    assert "kraft.version range (min: 0, max: 0 doesn't support the finalized version 1" in str(error)  # as Apache's
+
+
+def test_a_new_voter_that_names_no_levels(scene):
+    scene.caught_up(3)
+    scene.add(3)
+    scene.leader.answers(features=())
+    (error,) = scene.answers
+    assert "kraft.version range (min: 0, max: 0) doesn't support the finalized version 1" in str(error)
 
 
 def test_a_change_that_is_not_committed_in_time(scene):

@@ -326,18 +326,7 @@ def test_watchers_learn_what_they_can_read():
 # ------------------------------------------------------------ errors of the leader
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        UnknownLeaderEpoch,
-        NotLeaderOrFollower,
-        UnknownTopicOrPartition,
-        UnknownTopicId,
-        InconsistentTopicId,
-        KafkaStorageError,
-        CorruptMessage,
-    ],
-)
+@pytest.mark.parametrize("error", [KafkaStorageError, CorruptMessage])
 def test_errors_that_make_a_pause(error):
     world = World(2)
     world.exchange(data(error=error), data(index=1))
@@ -348,9 +337,26 @@ def test_errors_that_make_a_pause(error):
     assert list(world.exchange()[0]) == [0]
 
 
+@pytest.mark.parametrize(
+    "error", [UnknownLeaderEpoch, NotLeaderOrFollower, UnknownTopicOrPartition, UnknownTopicId, InconsistentTopicId]
+)
+def test_errors_that_the_next_metadata_mends_make_a_short_pause(error):
+    world = World(1)
+    pauses = []
+    for _ in range(9):
+        world.exchange(data(error=error))
+        assert world.request() is None
+        pauses.append(round(world.fetcher.wakes_at() - world.now, 3))
+        world.now = world.fetcher.wakes_at()
+    assert pauses == [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0]
+    world.exchange(data(batch(b"a")))
+    world.exchange(data(error=error))
+    assert round(world.fetcher.wakes_at() - world.now, 3) == 0.01
+
+
 def test_when_all_pause_there_is_no_request():
     world = World(2)
-    world.exchange(data(error=UnknownTopicId), data(index=1, error=NotLeaderOrFollower))
+    world.exchange(data(error=KafkaStorageError), data(index=1, error=KafkaStorageError))
     assert world.request() is None
     assert world.fetcher.wakes_at() == 1.0
     world.now = 1.0

@@ -66,9 +66,9 @@ def test_acks_all_waits_for_the_followers():
     leader.wait("two", acks=ACKS_ALL)
     leader.fetch(2, 2)
     leader.fetch(3, 1)
-    assert leader.told == ["one"]
+    assert leader.safe == ["one"]
     leader.fetch(3, 2)
-    assert leader.told == ["one", "two"]
+    assert leader.safe == ["one", "two"]
 
 
 def test_whoever_does_not_wait_any_more_is_not_called():
@@ -80,7 +80,7 @@ def test_whoever_does_not_wait_any_more_is_not_called():
     leader.partition.stop_waiting(print)
     leader.fetch(2, 2)
     leader.fetch(3, 2)
-    assert (told, leader.told) == ([], ["next"])
+    assert (told, leader.safe) == ([], ["next"])
 
 
 def test_a_follower_that_stops_fetching_leaves_the_isr():
@@ -241,9 +241,9 @@ def test_too_few_are_in_sync_after_the_append():
     leader.fetch(2, 1)
     leader.partition.become_leader(IN_SYNC._replace(isr=(1,), partition_epoch=8))
     leader.log.update_config(leader.log.config._replace(min_insync_replicas=2))
-    assert leader.told == ["it"]
-    leader.partition.when_safe(1, ACKS_ALL, leader.told.append)
-    assert isinstance(leader.told[1], NotEnoughReplicasAfterAppend)
+    assert leader.safe == ["it"]
+    leader.partition.when_safe(1, ACKS_ALL, leader.safe.append)
+    assert isinstance(leader.safe[1], NotEnoughReplicasAfterAppend)
 
 
 def test_min_insync_replicas_is_never_more_than_there_are():

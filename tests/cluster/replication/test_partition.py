@@ -49,7 +49,7 @@ class World:
         self.leading = Leading(self.clock)
         self.partition = Partition("t", bytes(16), 0, 1, self.log, ProducePolicy(), lambda: self.leading)
         self.partition.become_leader(image)
-        self.told = []
+        self.safe = []
 
     def append(self, count=1, *, acks=1, **options):
         """The offset after the batch."""
@@ -65,9 +65,9 @@ class World:
         self.partition.append(RecordBatch.parse(batch), 0)
 
     def wait(self, name, *, acks=1, count=1):
-        """Append, and wait until that is safe: ``told`` then has the name, and the error if there was one."""
+        """Append, and wait until that is safe: ``safe`` then has the name, and the error if there was one."""
         self.partition.when_safe(
-            self.append(count, acks=acks), acks, lambda error: self.told.append((name, kind(error)) if error else name)
+            self.append(count, acks=acks), acks, lambda error: self.safe.append((name, kind(error)) if error else name)
         )
 
 
@@ -75,13 +75,13 @@ def test_what_need_not_be_flushed_is_safe_at_once():
     world = World(flush_messages=3)
     world.wait("first")
     world.wait("second")
-    assert world.told == ["first", "second"]
+    assert world.safe == ["first", "second"]
     world.wait("third")
-    assert world.told == ["first", "second"]
+    assert world.safe == ["first", "second"]
     world.log.flush()
-    assert world.told == ["first", "second", "third"]
+    assert world.safe == ["first", "second", "third"]
     world.wait("fourth")
-    assert world.told[3:] == ["fourth"]
+    assert world.safe[3:] == ["fourth"]
 
 
 @pytest.mark.parametrize("acks", [0, 1, ACKS_ALL])
@@ -104,24 +104,24 @@ def test_whoever_waits_is_called_in_the_order_of_the_log():
     world.wait("second", count=4)
     world.log.flush(up_to=5)
     world.wait("third")
-    assert world.told == ["first"]
+    assert world.safe == ["first"]
     world.log.flush()
-    assert world.told == ["first", "second", "third"]
+    assert world.safe == ["first", "second", "third"]
 
 
 def test_whoever_is_called_may_append():
     world = World(flush_messages=1)
 
     def again(error):
-        world.told.append(error)
+        world.safe.append(error)
         world.wait("again")
 
     world.partition.when_safe(world.append(), 1, again)
     world.wait("later")
     world.log.flush()
-    assert world.told == [None, "later"]
+    assert world.safe == [None, "later"]
     world.log.flush()
-    assert world.told == [None, "later", "again"]
+    assert world.safe == [None, "later", "again"]
 
 
 def test_an_error_of_one_who_is_called_leaves_the_others_waiting():
@@ -132,7 +132,7 @@ def test_an_error_of_one_who_is_called_leaves_the_others_waiting():
         world.log.flush()
     world.wait("last")
     world.log.flush()
-    assert world.told == ["next", "last"]
+    assert world.safe == ["next", "last"]
 
 
 def test_all_replicas_are_waited_for_only_with_acks_all():
@@ -140,10 +140,10 @@ def test_all_replicas_are_waited_for_only_with_acks_all():
     world.wait("one")
     world.wait("all", acks=ACKS_ALL)
     world.wait("another one")
-    assert world.told == ["one", "another one"]
+    assert world.safe == ["one", "another one"]
     assert (world.log.high_watermark, world.log.log_end_offset) == (0, 3)
     world.partition.become_leader(WITH_FOLLOWER._replace(isr=(1,), partition_epoch=1))
-    assert world.told == ["one", "another one", "all"]
+    assert world.safe == ["one", "another one", "all"]
     assert world.log.high_watermark == 3
 
 
@@ -184,15 +184,15 @@ def test_what_is_not_safe_yet_may_never_be(happens, error):
     world.wait("flushing")
     world.wait("replicating", acks=ACKS_ALL)
     happens(world.partition)
-    assert world.told == ["safe", ("flushing", error), ("replicating", error)]
+    assert world.safe == ["safe", ("flushing", error), ("replicating", error)]
 
 
 def test_the_disk_had_failed_before():
     world = World(flush_messages=1)
     end = world.append()
     fail(world.partition)
-    world.partition.when_safe(end, 1, lambda error: world.told.append(kind(error)))
-    assert world.told == [KafkaStorageError]
+    world.partition.when_safe(end, 1, lambda error: world.safe.append(kind(error)))
+    assert world.safe == [KafkaStorageError]
 
 
 def test_a_follower_appends_nothing():
@@ -206,9 +206,9 @@ def test_a_new_epoch_of_the_same_leader_fails_nobody():
     world = World(flush_messages=1)
     world.wait("it")
     world.partition.become_leader(ALONE._replace(leader_epoch=4))
-    assert world.told == []
+    assert world.safe == []
     world.log.flush()
-    assert world.told == ["it"]
+    assert world.safe == ["it"]
     assert world.log.latest_epoch == 4
 
 

@@ -124,8 +124,8 @@ class BackfillOptions(ClusterOptions):
 
     def checkpoint_beside(self) -> str:
         """Returns the default checkpoint: a directory in the export, with a name derived from these options."""
-        told = json.dumps(self.what(), sort_keys=True).encode()
-        return f"{self.source.rstrip('/')}/{HOME}/backfills/{hashlib.sha256(told).hexdigest()[:16]}"
+        wanted = json.dumps(self.what(), sort_keys=True).encode()
+        return f"{self.source.rstrip('/')}/{HOME}/backfills/{hashlib.sha256(wanted).hexdigest()[:16]}"
 
 
 def parse_time(name: str, text: str | None) -> int | None:

@@ -43,8 +43,10 @@ class Plan(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> "Plan":
-        told = json.loads(text)
-        return cls(told["id"], told["what"], told["files"], [Span(*each) for each in told["spans"]], told["oldest"])
+        fields = json.loads(text)
+        return cls(
+            fields["id"], fields["what"], fields["files"], [Span(*each) for each in fields["spans"]], fields["oldest"]
+        )
 
     @property
     def records(self) -> int:

@@ -59,12 +59,12 @@ def of_interest(found: Iterable[Group], patterns: Patterns, *, but: str | None =
 def translated(committed: Mapping[TopicPartition, Any], syncs: Syncs, policy: Policy) -> dict[Place, Translated]:
     """Returns the translated offsets by partition of the target, without partitions that are not mirrored yet."""
     found = {}
-    for (topic, partition), told in committed.items():
+    for (topic, partition), offset_and_metadata in committed.items():
         place = Place(policy.renamed(topic), partition)
         history = syncs.get(place)
-        downstream = history.translate(told.offset) if history is not None else None
+        downstream = history.translate(offset_and_metadata.offset) if history is not None else None
         if downstream is not None:
-            found[place] = Translated(told.offset, downstream, told.metadata)
+            found[place] = Translated(offset_and_metadata.offset, downstream, offset_and_metadata.metadata)
     return found
 
 
@@ -83,7 +83,7 @@ class Groups:
     def __init__(self, spec: Spec, source: Cluster, target: Cluster) -> None:
         self._spec, self._source, self._target = spec, source, target
         self._syncs = SyncsReader(target, spec.policy.syncs_topic)
-        self._told: dict[tuple[str, Place], Translated] = {}
+        self._committed: dict[tuple[str, Place], Translated] = {}
 
     def follow(self) -> None:
         """Translates and commits the current offsets once."""
@@ -121,7 +121,7 @@ class Groups:
             (name, place): each
             for name, offsets in wanted.items()
             for place, each in offsets.items()
-            if self._told.get((name, place)) != each
+            if self._committed.get((name, place)) != each
         }
         if not fresh:
             return
@@ -133,4 +133,4 @@ class Groups:
         writer.write(self._spec.policy.checkpoints_topic, own_records(records))
         writer.flush()
         writer.close()
-        self._told.update(fresh)
+        self._committed.update(fresh)

@@ -66,11 +66,11 @@ class Planner:
         topics = self._look()
         ids = _ids(topics.values())
         self._check_ids(start.recreated(StreamOffset({}, ids)))
-        told = _only(start, _keys(topics), ids)
-        ends = self._list_ends_beyond(told, topics)
+        known = _only(start, _keys(topics), ids)
+        ends = self._list_ends_beyond(known, topics)
         if self._frozen is not None:
             ends = {key: min(end, self._frozen[key]) for key, end in ends.items() if key in self._frozen}
-        begin = {**self._begin_of(start, ends, ids), **{key: told[key] for key in ends if key in told}}
+        begin = {**self._begin_of(start, ends, ids), **{key: known[key] for key in ends if key in known}}
         ends = {key: max(end, begin[key]) for key, end in ends.items()}
         return StreamOffset(limited(begin, ends, most), {topic: ids[topic] for topic, _ in ends if topic in ids})
 
@@ -121,8 +121,8 @@ class Planner:
         self, start: StreamOffset, keys: Iterable[TopicPartition], ids: Mapping[str, str]
     ) -> dict[TopicPartition, int]:
         """Returns the start offsets of the partitions that `start` lacks."""
-        told = _only(start, keys, ids)
-        return self._beginnings([key for key in keys if key not in told], EARLIEST)
+        known = _only(start, keys, ids)
+        return self._beginnings([key for key in keys if key not in known], EARLIEST)
 
     def _beginnings(self, keys: Collection[TopicPartition], otherwise: int) -> dict[TopicPartition, int]:
         """Returns the start offset of each partition: its progress in the target, or else the offset `otherwise`.
@@ -143,13 +143,13 @@ class Planner:
             else:
                 unknown.append(key)
         listed = self._source.list_offsets(dict.fromkeys(unknown, otherwise), committed=self._committed)
-        self._begin.update({TopicPartition(*key): told.offset for key, told in listed.items()})
+        self._begin.update({TopicPartition(*key): known.offset for key, known in listed.items()})
         self._unmarked = unknown
         return {key: self._begin[key] for key in keys}
 
     def _list_ends(self, topics: Mapping[str, Topic]) -> dict[TopicPartition, int]:
         listed = self._source.list_offsets(dict.fromkeys(_keys(topics), LATEST), committed=self._committed)
-        found = {TopicPartition(*key): told.offset for key, told in listed.items()}
+        found = {TopicPartition(*key): known.offset for key, known in listed.items()}
         self._ends = StreamOffset(found, _ids(topics.values()))
         return found
 

@@ -51,11 +51,11 @@ class Spec:
 
     @classmethod
     def from_json(cls, text: str) -> "Spec":
-        told: dict[str, Any] = json.loads(text)
-        for name, value in told.items():
+        fields: dict[str, Any] = json.loads(text)
+        for name, value in fields.items():
             if isinstance(value, list):
-                told[name] = tuple(tuple(each) if isinstance(each, list) else each for each in value)
-        return cls(**told)
+                fields[name] = tuple(tuple(each) if isinstance(each, list) else each for each in value)
+        return cls(**fields)
 
     @cached_property
     def source_settings(self) -> ClientSettings:

@@ -92,8 +92,8 @@ def decode(key: bytes, value: bytes) -> tuple[Place, str, Piece]:
     :raises ValueError: it is not an offset sync.
     """
     try:
-        named, told = json.loads(key), json.loads(value)
-        piece = Piece(**{name: told[name] for name in Piece._fields})
+        named, fields = json.loads(key), json.loads(value)
+        piece = Piece(**{name: fields[name] for name in Piece._fields})
         piece = piece._replace(runs=tuple((int(start), int(before)) for start, before in piece.runs))
         return Place(named["topic"], int(named["partition"])), str(named["slot"]), piece
     except (KeyError, TypeError) as problem:

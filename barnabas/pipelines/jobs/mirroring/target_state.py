@@ -39,8 +39,8 @@ class Marker(NamedTuple):
     def decode(cls, metadata: str) -> "Marker | None":
         """Returns the marker, or None if the metadata is not a marker: another client commits for the group."""
         try:
-            told = json.loads(metadata)
-            return cls(int(told["source"]), told["topic_id"], int(told["pieces"]))
+            fields = json.loads(metadata)
+            return cls(int(fields["source"]), fields["topic_id"], int(fields["pieces"]))
         except (ValueError, KeyError, TypeError):
             return None
 
@@ -53,8 +53,8 @@ def markers(target: Cluster, policy: Policy, places: Iterable[Place]) -> dict[Pl
     """Returns the markers of these partitions of the target."""
     wanted = [TopicPartition(*place) for place in places]
     found = {
-        Place(*topic_partition): Marker.decode(told.metadata)
-        for topic_partition, told in target.committed(policy.markers_group, wanted).items()
+        Place(*topic_partition): Marker.decode(fields.metadata)
+        for topic_partition, fields in target.committed(policy.markers_group, wanted).items()
     }
     return {place: marker for place, marker in found.items() if marker is not None}
 

@@ -12,6 +12,12 @@ from order_service import Cashier, Shop
 
 
 @pytest.fixture(scope="session")
+def kafka_broker_config():
+    """One partition for each internal topic: fifty, as Kafka has by default, take longer to make for each test."""
+    return {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
+
+
+@pytest.fixture(scope="session")
 def opened(kafka_broker_session):
     """The state of a broker that has the topics."""
     kafka_broker_session.reset()

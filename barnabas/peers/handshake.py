@@ -1,6 +1,6 @@
 """Requests that are part of making a connection: their responses are awaited.
 
-Knows nothing of what is asked.
+Knows nothing of what the requests are for.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ FOREVER = float("inf")
 """Whoever makes a connection has a time-out around all of it."""
 
 
-class Asked(Protocol):
-    """What sends a request before all others (:class:`barnabas.peers.connection.PeerConnection`)."""
+class NewConnection(Protocol):
+    """A connection that sends these requests before all others (:class:`barnabas.peers.connection.PeerConnection`)."""
 
     def send_now(self, request: Request, version: int, deadline: float, done: Done, /) -> None: ...
 
 
-async def ask(connection: Asked, request: Request, version: int) -> Any:
-    """Returns the response.
+async def response_to(connection: NewConnection, request: Request, version: int) -> Any:
+    """Sends the request, and returns its response.
 
     :raises KafkaError: the connection breaks
     """
