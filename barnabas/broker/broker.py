@@ -110,8 +110,8 @@ class Broker(Node):
     def open_logs(self) -> None:
         """Opens logs and coordinators, and recovers logs after an unclean shutdown.
 
-        :meth:`open` does it where this node is the whole quorum. On other nodes it waits until the image is the whole
-        one: a log without a topic would be taken for a stray.
+        :meth:`open` calls it where this node is the only voter. On other nodes it is called once the image is complete:
+        before that, a log without a topic would be taken for a stray.
 
         :raises LogDirectoryError: a partition has two logs
         """
@@ -183,7 +183,7 @@ class Broker(Node):
         return self.lifecycle.epoch
 
     def shut_down(self, done: Callable[[], object]) -> None:
-        """Has the controller move leaders away from this broker, and calls ``done`` when it may be closed."""
+        """Asks the controller to move leaders away from this broker, and calls ``done`` when it may be closed."""
         self.lifecycle.shut_down(done)
 
     def close(self) -> None:
@@ -197,15 +197,15 @@ class Broker(Node):
             self.coordinators.stop()
         self.hosting.close()
         if self.controller_channel.is_local:
-            # Where no other broker can lead, it comes last. It is committed by the flush that closing the logs begins
-            # with, at the latest.
+            # Where no other broker can lead, this record comes last. The flush at the beginning of closing the logs
+            # commits it at the latest.
             self.lifecycle.shut_down(lambda: None)
         self.lifecycle.stop()
         self._stop()
         self.log_manager.close(self.epoch)
 
     def forget_share_partitions(self) -> None:
-        """Drops the share partitions, with their acquired records, and the share sessions."""
+        """Drops all share partitions, with their acquired records, and all share sessions."""
         if self._share_partitions is not None:
             self._share_partitions.close()
             self._share_partitions = None
@@ -232,8 +232,7 @@ class Broker(Node):
 
     def _report_directories(self, delta: MetadataDelta | None = None) -> None:
         """Reports which directories are cordoned, and which partition is in which directory (KIP-858, KIP-1066).
-
-        Limited to the partitions that ``delta`` has changed, if given. What the metadata has is not reported again.
+        Limited to the partitions that ``delta`` has changed, if given. Does not report what the metadata has already.
         """
         cordoned = [each.directory_id for each in self.log_manager.online_directories if each.is_cordoned]
         if set(cordoned) != set(self.image.brokers[self.node_id].cordoned_log_dirs):
@@ -246,16 +245,15 @@ class Broker(Node):
         """Stops the node, or reports the failure of the directory."""
         self.hosting.directory_failed()
         if not self._is_registered:
-            return  # the registration will have the remaining directories, or the broker is closed
+            return  # the registration will list the remaining directories, or the broker is closed
         super()._handle_offline(directory)
         if self.log_manager.online_directories and not self.metadata.log.is_offline:
             self.lifecycle.directories_offline([directory.directory_id])
 
     def _assign_directory(self, log: PartitionLog, directory: LogDirectory) -> bool:
-        """Returns whether the metadata has a log in that directory, or will have it before anything else happens.
-
-        Otherwise the controller is asked to record it, and this is to be called again. A broker that has not registered
-        yet waits: the controller knows another incarnation of it.
+        """Returns whether the metadata assigns the log to that directory, or will do so before anything else happens.
+        Otherwise asks the controller to record it; the caller tries again later. A broker that has not registered yet
+        waits, since the controller knows another incarnation of it.
 
         :raises KafkaError: the controller refuses it
         """
@@ -343,7 +341,7 @@ class Broker(Node):
 
     @property
     def records_in_flight(self) -> dict[str, int]:
-        """The records of this node's share partitions that are not done with, by group."""
+        """The records in flight of this node's share partitions, by group."""
         return {} if self._share_partitions is None else self._share_partitions.in_flight
 
     @cached_property

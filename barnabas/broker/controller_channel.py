@@ -1,4 +1,4 @@
-"""The way to the active controller: finds it, and sends a request again where it was lost or came to another node.
+"""The channel to the active controller: finds it, and resends a request that was lost or that reached another node.
 
 Knows nothing of what the requests mean. Apache Kafka's ``NodeToControllerChannelManager``.
 """
@@ -18,20 +18,20 @@ from barnabas.wire.message import Request
 logger = logging.getLogger(__name__)
 
 RETRY_S = 0.05
-"""How long to wait before a controller is asked again, or looked for again."""
+"""How long to wait before a request is resent, or the active controller is looked up again."""
 
 LANE = "controller"
 
 
 class _Call:
-    """A request, until when it may be sent again, and who waits for the answer."""
+    """A request, its deadline for retries, and the callback for the response."""
 
     __slots__ = ("deadline", "done", "lane", "request")
 
     def __init__(self, request: Request, deadline: float | None, done: Done, lane: str) -> None:
         self.request = request
         self.lane = lane
-        self.deadline = deadline  #: by the monotonic clock
+        self.deadline = deadline  #: of the monotonic clock
         self.done = done
 
 
@@ -39,9 +39,9 @@ class ControllerChannel:
     """The channel of one node.
 
     :param peers: reaches the controllers by their ids
-    :param leadership: returns who is the active controller, as this node knows
-    :param is_sole: returns whether this node is the whole quorum
-    :param timeout_ms: returns how long an answer is waited for
+    :param leadership: returns the active controller that this node knows
+    :param is_sole: returns whether this node is the only voter
+    :param timeout_ms: returns how long to wait for a response
     """
 
     def __init__(
@@ -71,24 +71,24 @@ class ControllerChannel:
         return self._is_sole()
 
     def send(self, request: Request, done: Done, *, timeout_ms: int | None = None, lane: str = LANE) -> None:
-        """Sends the request to the active controller. ``done`` gets its answer, at once or later.
-
-        The answers to the requests of one lane come one after the other.
-
-        NOT_CONTROLLER and lost connections are not answers: the request is sent again, maybe to another node, until
-        ``timeout_ms`` have passed, or for ever without it. After them ``done`` gets REQUEST_TIMED_OUT.
+        """Sends the request to the active controller. ``done`` gets the response, at once or later. The responses to
+        the requests of one lane come one after the other. After NOT_CONTROLLER or a lost connection the request is
+        resent, maybe to another node, until ``timeout_ms`` have passed; then ``done`` gets REQUEST_TIMED_OUT. Without
+        ``timeout_ms`` it is resent without limit.
         """
         deadline = None if timeout_ms is None else self._clock.monotonic() + timeout_ms / 1000
         self._try(_Call(request, deadline, done, lane))
 
     @property
     def versions(self) -> ApiVersions | None:
-        """The versions of the active controller, as far as they are known; None as well if this node is it."""
+        """The API versions of the active controller; None if they are unknown, or if this node is the active
+        controller.
+        """
         leader_id = self._leadership().leader_id
         return None if leader_id in (NO_NODE, self._node_id) else self._peers.versions_of(leader_id)
 
     def close(self) -> None:
-        """Sends nothing any more. Those who wait for an answer get NETWORK_EXCEPTION."""
+        """Stops sending. Pending requests end with NETWORK_EXCEPTION."""
         self._is_closed = True
         waiting, self._waiting = self._waiting, {}
         for call, timer in waiting.items():

@@ -24,7 +24,7 @@ LANE = "controller-registration"
 
 
 class Channel(Protocol):
-    """The way to the active controller (:class:`barnabas.broker.controller_channel.ControllerChannel`)."""
+    """The channel to the active controller (:class:`barnabas.broker.controller_channel.ControllerChannel`)."""
 
     def send(self, request: Request, done: Done, *, timeout_ms: int | None = None, lane: str = "") -> None: ...
 
@@ -40,8 +40,8 @@ class ControllerRegistration:
     def follow(self, image: MetadataImage, done: Callable[[KafkaError | None], object]) -> None:
         """Sends the registration if it is missing in a committed image.
 
-        :param done: called when the controller is registered; at once if it is, or the metadata version has no place
-            for it
+        :param done: called when the controller is registered; at once if it is, or if the metadata version has no
+            registrations of controllers
         """
         known = image.controllers.get(self._request.controller_id)
         is_known = known is not None and known.incarnation_id == self._request.incarnation_id

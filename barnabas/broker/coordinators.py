@@ -79,7 +79,7 @@ class Coordinators:
     # ------------------------------------------------------------ metadata
 
     def on_image(self, delta: MetadataDelta) -> None:
-        """Elects and resigns shards, and tells the others which topics have changed."""
+        """Elects and resigns shards, and tells the remaining shards which topics have changed."""
         if not self._has_started:
             return
         for runtime in self._runtimes():

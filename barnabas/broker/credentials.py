@@ -36,7 +36,7 @@ class ImageCredentials:
         return ScramCredential(found.salt, found.stored_key, found.server_key, found.iterations)
 
     def of_token(self, token_id: str, mechanism: str) -> TokenCredential | None:
-        """Returns the token's credential for the mechanism; None if there is no such token, or none any more."""
+        """Returns the token's credential for the mechanism; None if the token does not exist or has expired."""
         if self._tokens is None:
             return None
         return self._tokens.of(self._image().tokens.get(token_id), mechanism, self._clock.time_ms())

@@ -1,4 +1,4 @@
-"""Envelopes: a client's request on its way to the active controller, with who sent it and from where.
+"""Envelopes: a client's request as it is forwarded to the active controller, with the client's principal and address.
 
 Knows nothing of what the request means. Apache Kafka's ``ForwardingManagerUtil`` and ``DefaultKafkaPrincipalBuilder``
 (KIP-590).
@@ -26,7 +26,7 @@ _version = struct.Struct(">h")
 
 
 class Sender(NamedTuple):
-    """Who has sent a request."""
+    """The client that has sent a forwarded request."""
 
     principal: Principal
     host: str  #: an address, "127.0.0.1"

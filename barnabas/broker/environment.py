@@ -41,7 +41,7 @@ class NodeEnvironment(Protocol):
         """The committed state of the cluster."""
 
     def create_topics(self, wanted: Sequence[NewTopic], done: Created, /) -> None:
-        """Has the active controller create topics; ``done`` gets a result for each, or why there is none."""
+        """Asks the active controller to create topics; ``done`` gets a result for each, or the error of the request."""
 
     def partition(self, topic: str, index: int, /) -> Partition:
         """Returns a partition that this node hosts. :raises KafkaError: it does not host it"""

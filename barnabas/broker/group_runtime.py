@@ -71,7 +71,7 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
         return GroupSettings(self._node.config, self._node.image.configs_of(GROUP_RESOURCE, group_id))
 
     def _create_topics(self, topics: Sequence[TopicToMake], made: TopicsMade) -> None:
-        """Has the controller create the topics that a group needs."""
+        """Asks the controller to create the topics that a group needs."""
         wanted = [
             NewTopic(each.name, each.partitions, each.replication_factor, configs=tuple(each.configs))
             for each in topics
@@ -116,7 +116,7 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
         )
 
     def transaction_ended(self, index: int, producer_id: int, is_commit: bool) -> None:
-        """Applies a marker that was just appended to that partition, once it is safe.
+        """Applies a marker that was just appended to that partition, once it is replicated or flushed.
 
         It ends the producer's transaction with any epoch: the log refuses markers of older epochs (KIP-890).
         """

@@ -76,9 +76,9 @@ class Hosting:
         return dict(zip(partition.replicas, partition.directories, strict=True)).get(self._node_id)
 
     def misplaced(self, image: MetadataImage, delta: MetadataDelta | None = None) -> list[tuple[bytes, int, bytes]]:
-        """Returns topic id, partition and actual directory id of replicas that the metadata has in another directory.
-
-        Limited to the partitions that ``delta`` has changed, if given. Leaves out a replica that is arriving there.
+        """Returns topic id, partition and actual directory id of replicas that the metadata assigns to another
+        directory. Limited to the partitions that ``delta`` has changed, if given. Leaves out a replica that is being
+        moved there.
         """
         manager, found = self._log_manager, []
         changed = delta.partitions if delta is not None else image.topics_by_id.keys()
@@ -157,7 +157,7 @@ class Hosting:
                 self._fetch(partition, of_image)
 
     def _has_no_log(self, of_image: PartitionImage) -> bool:
-        """Returns whether no directory can have a log of the replica, be it online or offline: it is a new one.
+        """Returns whether the replica is new: no directory, online or offline, can have a log of it.
 
         (``Partition.createLogInAssignedDirectoryId``)
         """
@@ -172,10 +172,8 @@ class Hosting:
         return self._isr_changes
 
     def _fetch(self, partition: Partition, of_image: PartitionImage) -> None:
-        """Fetches a partition from its leader, if it has one.
-
-        A broker in a controlled shutdown that has left the in-sync replicas does not come back to them
-        (``ReplicaManager.applyLocalFollowersDelta``).
+        """Fetches a partition from its leader, if it has one. A broker in a controlled shutdown that has left the ISR
+        does not join it again (``ReplicaManager.applyLocalFollowersDelta``).
         """
         if of_image.leader < 0 or partition.log.is_offline or self._is_leaving(of_image):
             self._stop_fetching(partition)
@@ -194,13 +192,13 @@ class Hosting:
             self._fetchers.stop(partition)
 
     def directory_failed(self) -> None:
-        """Stops fetching what a failed log directory has."""
+        """Stops fetching the partitions of a failed log directory."""
         for partition in self.partitions.values():
             if partition.log.is_offline:
                 self._stop_fetching(partition)
 
     def close(self) -> None:
-        """Stops fetching, and looking at followers."""
+        """Stops fetching, and checking followers."""
         if self._fetchers is not None:
             self._fetchers.close()
         if self._isr_changes is not None:
@@ -218,7 +216,7 @@ class Hosting:
                     self._fetchers.reconfigured(partition)
 
     def _remove(self, partition: Partition, error: KafkaError) -> None:
-        """Deletes a partition and its log. Who waits gets the error."""
+        """Deletes a partition and its log. Waiting requests get the error."""
         key = partition.index
         del self.partitions[partition.topic, key], self.partitions_by_id[partition.topic_id, key]
         self._stop_fetching(partition)

@@ -61,7 +61,7 @@ class InternalTopic:
             if name in node.image.topics_by_name:
                 done(None)
             elif why is None or isinstance(why, TopicAlreadyExists):
-                done(CoordinatorNotAvailable())  # another node has it created: this one will hear of it
+                done(CoordinatorNotAvailable())  # another node has requested it: the metadata will tell
             else:
                 if self._creation_failures.is_due(why):
                     logger.warning("Cannot create %s: %s", name, why)

@@ -1,7 +1,6 @@
-"""Tells the controller of the ISRs that leaders on this node propose, and has leaders look at their followers.
-
-Knows nothing of who is in sync. Apache Kafka's ``AlterPartitionManager``, and the task ``isr-expiration`` of its
-``ReplicaManager``. Imported where a partition has followers.
+"""Sends the ISR changes that leaders on this node propose to the controller, and has leaders check their followers.
+Knows nothing of how a leader decides which replicas are in sync. Apache Kafka's ``AlterPartitionManager``, and the task
+``isr-expiration`` of its ``ReplicaManager``. Imported where a partition has followers.
 """
 
 import logging
@@ -30,7 +29,7 @@ Look = Callable[[], object]
 
 
 class Channel(Protocol):
-    """The way to the active controller."""
+    """The channel to the active controller."""
 
     def send(self, request: Request, done: Done, *, timeout_ms: int | None = None, lane: str = "") -> None: ...
 
@@ -61,14 +60,14 @@ class LeadingNode(Protocol):
 
 
 class Unsent(NamedTuple):
-    """A change that the controller has not answered yet, and who waits for that."""
+    """A change that the controller has not answered yet, and the callback for the answer."""
 
     change: IsrChange
     done: Changed
 
 
 class IsrChanges:
-    """The changes of one node: one request is in flight, and the next one has all that has come meanwhile."""
+    """The changes of one node. One request is in flight; the next one has all changes that were proposed meanwhile."""
 
     def __init__(self, node: LeadingNode) -> None:
         self._node = node
@@ -99,13 +98,13 @@ class IsrChanges:
         return float(self._node.config["replica.lag.time.max.ms"] / 1000)
 
     def look_at(self, look: Look) -> None:
-        """Calls ``look`` twice in the time that a follower may lag behind."""
+        """Calls ``look`` twice within ``replica.lag.time.max.ms``."""
         self._looks[look] = None
         if self._look_timer is None and not self._is_closed:
             self._look_timer = self._node.scheduler.call_later(self.lag_time_max / 2, self._look)
 
     def look_no_more(self, look: Look) -> None:
-        """Ends these calls. Without any there is no timer."""
+        """Stops these calls. The timer runs only while there are any."""
         self._looks.pop(look, None)
         if not self._looks and self._look_timer is not None:
             self._look_timer.cancel()
@@ -118,7 +117,7 @@ class IsrChanges:
                 look()
 
     def close(self) -> None:
-        """Sends nothing any more."""
+        """Stops sending."""
         self._is_closed = True
         for timer in (self._timer, self._look_timer):
             if timer is not None:
@@ -127,9 +126,8 @@ class IsrChanges:
     # ------------------------------------------------------------ requests
 
     def change_isr(self, change: IsrChange, done: Changed) -> None:
-        """Asks the controller for a change, together with all others of this turn of the loop.
-
-        ``done`` gets OPERATION_NOT_ATTEMPTED if another change of the partition is on its way: that of an epoch before.
+        """Asks the controller for a change, together with all others of this turn of the loop. ``done`` gets
+        OPERATION_NOT_ATTEMPTED if a change of the partition from an earlier epoch is still in flight.
         """
         key = (change.topic_id, change.partition)
         if key in self._unsent:
@@ -161,7 +159,7 @@ class IsrChanges:
         response: AlterPartitionResponse | None,
         error: KafkaError | None,
     ) -> None:
-        """Passes each partition its result. What the controller has not answered for is sent again."""
+        """Passes each partition its result. Changes that the response leaves out are resent."""
         self._is_sending = False
         if self._is_closed:
             return
@@ -179,7 +177,7 @@ class IsrChanges:
 
 
 def _proposed(change: IsrChange) -> Topic.PartitionData:
-    """Returns the proposal with the broker epochs; version 2 has the brokers alone."""
+    """Returns the proposed ISR with broker epochs; version 2 has only the broker ids."""
     epochs = [
         Topic.PartitionData.BrokerState(broker_id=broker_id, broker_epoch=epoch)
         for broker_id, epoch in change.isr.items()

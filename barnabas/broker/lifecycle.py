@@ -28,7 +28,7 @@ SHUTDOWN_INTERVAL_S = 0.05
 
 
 class State(Enum):
-    """Where a broker is in its life (``BrokerState``)."""
+    """The state of a broker (``BrokerState``)."""
 
     NOT_RUNNING = 0
     STARTING = 1
@@ -39,7 +39,7 @@ class State(Enum):
 
 
 class Channel(Protocol):
-    """The way to the active controller (:class:`barnabas.broker.controller_channel.ControllerChannel`)."""
+    """The channel to the active controller (:class:`barnabas.broker.controller_channel.ControllerChannel`)."""
 
     @property
     def is_local(self) -> bool:
@@ -82,14 +82,14 @@ class Lifecycle:
         self._sends_again = False
         self._sent_offset = -1
         self._offline: set[bytes] = set()
-        self._cordoned: list[bytes] | None = None  # None: as the controller knows
+        self._cordoned: list[bytes] | None = None  # None: there is no change to report
 
     # ------------------------------------------------------------ registration
 
     def register(self, registration: BrokerRegistrationRequest, done: Callable[[KafkaError | None], object]) -> None:
         """Registers the broker, and calls ``done(None)`` when it has been unfenced.
 
-        ``done`` gets the controller's last error if that takes longer than ``initial.broker.registration.timeout.ms``.
+        ``done`` gets the controller's last error if it takes longer than ``initial.broker.registration.timeout.ms``.
         """
         self._registration = registration
         self._registered = done
@@ -99,7 +99,7 @@ class Lifecycle:
         self._register()
 
     def register_again(self) -> None:
-        """Registers the same incarnation again: the registration can say more at a higher metadata.version."""
+        """Registers the same incarnation again, since a registration has more fields at a higher metadata.version."""
         self._channel.send(self._registration, self._answered_again)
 
     def _answered_again(self, response: BrokerRegistrationResponse | None, error: KafkaError | None) -> None:
@@ -143,16 +143,15 @@ class Lifecycle:
     # ------------------------------------------------------------ heartbeats
 
     def applied(self) -> None:
-        """Takes in that the broker has applied more of the metadata log: a fenced one may be unfenced now.
-
-        The epoch is the offset of the first record of the registration, of which there may be more.
+        """Notes that the broker has applied more of the metadata log. A fenced broker may be unfenced now: it has to
+        have applied its own registration, whose first record's offset is the broker epoch.
         """
         offset = self._metadata_offset()
         if self.state is State.RECOVERY and offset > self._sent_offset and offset >= self.epoch:
             self._beat()
 
     def directories_offline(self, directories: Collection[bytes]) -> None:
-        """Reports log directories that have failed (KIP-858). The heartbeats name them until the end."""
+        """Reports log directories that have failed (KIP-858). All further heartbeats name them."""
         self._offline.update(directories)
         self._beat()
 
@@ -163,7 +162,7 @@ class Lifecycle:
             self._beat()
 
     def _beat(self) -> None:
-        """Sends a heartbeat, or another one after that which is in flight."""
+        """Sends a heartbeat; if one is in flight, sends another one after its response."""
         if self.state not in (State.RECOVERY, State.RUNNING, State.PENDING_CONTROLLED_SHUTDOWN):
             return
         if self._is_sending:

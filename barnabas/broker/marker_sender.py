@@ -26,7 +26,7 @@ Topic = TxnMarker.WritableTxnMarkerTopic
 Done = Callable[[PartitionErrors], object]
 
 LANE = "txn-marker-sender"
-"""Markers wait for in-sync replicas there: nothing else waits for them."""
+"""Markers have a lane of their own: their responses wait for the in-sync replicas, and would hold up other requests."""
 
 
 class MarkerSender:

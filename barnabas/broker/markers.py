@@ -66,7 +66,8 @@ def write_markers(
     partitions: Sequence[TopicPartition],
     done: Callable[[PartitionErrors], object],
 ) -> None:
-    """Appends the marker to each of these partitions, and calls ``done`` with the errors once all of them are safe.
+    """Appends the marker to each of these partitions, and calls ``done`` with the errors once all markers are
+    replicated or flushed.
 
     UNKNOWN_TOPIC_OR_PARTITION: the partition is not hosted, or its log directory is offline. Other errors are those of
     :meth:`ProducerState.check` and :meth:`ProducerState.check_end`.

@@ -1,7 +1,6 @@
-"""One node of a cluster: its configs, its directories, its metadata, and whom it lets do what.
-
-Knows nothing of partitions, requests or sockets. A process that is only a controller has a :class:`Node`; one that
-serves clients has a :class:`~barnabas.broker.broker.Broker`.
+"""One node of a cluster: its configs, log directories, metadata, authorizer and quotas. Knows nothing of partitions,
+requests or sockets. A process that is only a controller has a :class:`Node`; one that serves clients has a
+:class:`~barnabas.broker.broker.Broker`.
 """
 
 import itertools
@@ -67,20 +66,20 @@ class Reconfigurable(Protocol):
     """A service that follows changes of the node's settings."""
 
     def check(self, proposed: BrokerConfig) -> None:
-        """Checks settings that are to be set.
+        """Checks new settings before they are set.
 
-        :raises ConfigError: the service cannot go on with them
+        :raises ConfigError: the service cannot use them
         """
 
     def reconfigure(self) -> None:
-        """Goes on with the node's settings, which have changed."""
+        """Applies the node's settings, which have changed."""
 
 
 class Node:
     """A node with the roles that ``process.roles`` says. Call :meth:`open` and finally :meth:`close`.
 
     :param peers: reaches the brokers of the cluster, this one among them
-    :param controller_peers: reaches the controllers; by default what reaches the brokers
+    :param controller_peers: reaches the controllers; by default ``peers``
     :param reader: runs reads of cold data; ``resolver`` looks up the names of clients
     :param features: levels that a new cluster gets, and that an existing one must have
     """
@@ -154,7 +153,7 @@ class Node:
     # ------------------------------------------------------------ life
 
     def open(self) -> None:
-        """Opens the directories and the metadata. A voter that is the whole quorum leads it on return.
+        """Opens the directories and the metadata. A node that is the only voter leads the quorum on return.
 
         :raises LogDirectoryError: a directory is in use, belongs to another node, or has to be formatted first
         :raises MetadataLogError: the metadata log cannot be read, or belongs to another quorum
@@ -169,14 +168,14 @@ class Node:
             raise
 
     def _opened(self) -> None:
-        """Goes on from the first image: the whole one on a controller, an empty one on other nodes."""
+        """Starts from the first image: the complete one on a controller, an empty one on other nodes."""
         self._apply_dynamic_configs()
         self.authorizer = authorizing.new_authorizer(self.config, self.image)
         self._apply_quotas()
         self.metadata.loader.publishers.append(self._follow)
 
     def register(self, ports: Mapping[str, int], done: Done) -> None:
-        """Registers this node in its roles, and starts what it does from time to time.
+        """Registers this node in its roles, and starts its periodic tasks.
 
         :param ports: the bound ports by listener name
         :param done: called when the registration is committed
@@ -185,7 +184,7 @@ class Node:
             self._register_controller(self.bound(self.config.advertised_controller_listeners, ports), done)
 
     def bound(self, endpoints: Iterable[Endpoint], ports: Mapping[str, int]) -> list[Endpoint]:
-        """Returns the endpoints with the host of this machine and the bound ports, where they have none."""
+        """Returns the endpoints; one without a host gets that of this machine, one without a port the bound port."""
         return [
             each._replace(host=each.host or socket.getfqdn(), port=each.port or ports.get(each.name, 0))
             for each in endpoints
@@ -228,7 +227,7 @@ class Node:
         self.log_manager.close()
 
     def _stop(self) -> None:
-        """Stops what runs from time to time."""
+        """Stops the periodic tasks."""
         self.controller_channel.close()
         self.names.close()
         if self._token_expiry is not None:
@@ -314,7 +313,7 @@ class Node:
         self.scheduler.call_later(0, self._handle_offline, directory)
 
     def _handle_offline(self, directory: LogDirectory) -> None:
-        """Stops the node if the directory was the last one, or has the metadata log."""
+        """Stops the node if the directory was the last online one, or has the metadata log."""
         if not self.log_manager.online_directories:
             self.on_fatal(f"the last log directory, {directory.path}, is offline")
         elif self.metadata.log.is_offline:
@@ -347,7 +346,7 @@ class Node:
             and not self.image.quotas
             and not self.config.sets_any("connection.creation.rate")
         ):
-            return  # as on most brokers, which need not import what limits
+            return  # as on most brokers, which then do not import the quotas
         from barnabas.broker import quotas
 
         if self._address_quotas is None:
@@ -382,7 +381,7 @@ class Node:
     def controller(self) -> Controller:
         """The controller of this node, which may not be the active one.
 
-        :raises NotController: this node has not the role
+        :raises NotController: this node is not a controller
         """
         if self.metadata.controller is None:
             raise NotController

@@ -34,7 +34,7 @@ class Nodes:
         self._described: dict[tuple[str, bool, Callable[[Node], Any]], list[Any]] = {}
 
     def of(self, listener: str, *, include_fenced: bool = False) -> Mapping[int, Node]:
-        """Returns the nodes that have an address for that listener, by their ids."""
+        """Returns the nodes that advertise an address for that listener, by their ids."""
         self._forget_old()
         found = self._by_id.get((listener, include_fenced))
         if found is None:

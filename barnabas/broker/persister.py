@@ -64,7 +64,7 @@ BACKOFF_S, LONGEST_BACKOFF_S, JITTER = 1.0, 30.0, 0.2
 NO_EPOCH = -1
 
 DONE = Outcome(None)
-"""The outcome of what has succeeded and has no state to tell."""
+"""The outcome of a successful request that returns no state."""
 
 
 class Node(Protocol):

@@ -51,7 +51,7 @@ class ProducerIds:
             self._prefetch_below = round(count * (1 - PREFETCH_AT))
 
     def forget(self) -> None:
-        """Gives none of the ids that are left in its blocks: the next one comes from a new block."""
+        """Drops the ids that are left in its blocks: the next id comes from a new block."""
         self._current, self._left, self._next = iter(range(0)), 0, None
 
     def when_available(self, callback: Callable[[KafkaError | None], object]) -> None:

@@ -1,6 +1,6 @@
-"""The quorum of a node that is not alone: who it is, where the controllers are, and what its configs say.
-
-Knows nothing of how it follows or leads. A node that is the whole quorum does not import it.
+"""Makes the quorum client of a node that is not the only voter: an observer or a voter, with the controllers' addresses
+and the node's configs. Knows nothing of how a node follows or leads the metadata log. A node that is the only voter
+does not import it.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from barnabas.peers.peers import Peers
 
 
 class ObservingNode(Protocol):
-    """What is used of the node."""
+    """The part of the node that is used here."""
 
     node_id: int
     cluster_id: str
@@ -33,12 +33,12 @@ class ObservingNode(Protocol):
 
 
 def new_observer(node: ObservingNode, metadata_log: MetadataLog, files: Files) -> Observer:
-    """Returns the observer of a node that is no controller. It follows the controllers that the configs name."""
+    """Returns the observer of a node that is not a controller. It fetches from the configured controllers."""
     return Observer(metadata_log, *_place(node, metadata_log), files=files, **_surroundings(node))
 
 
 def new_voter(node: ObservingNode, metadata_log: MetadataLog, files: Files) -> RaftVoter:
-    """Returns the quorum of a node that is one of several controllers."""
+    """Returns the voter of a node that is one of several controllers."""
     config = node.config
     times = Times(
         config["controller.quorum.election.timeout.ms"] / 1000,
@@ -51,7 +51,7 @@ def new_voter(node: ObservingNode, metadata_log: MetadataLog, files: Files) -> R
 
 
 def _place(node: ObservingNode, metadata_log: MetadataLog) -> tuple[Identity, Controllers, Peers]:
-    """Returns who the node is, where the controllers are, and what reaches them."""
+    """Returns the identity of the node, the addresses of the controllers, and the peers that reach them."""
     directory_id = metadata_log.log.log_directory.directory_id
     return Identity(node.node_id, node.cluster_id, directory_id), controllers_of(node.config), node.controller_peers
 
@@ -74,7 +74,7 @@ def _surroundings(node: ObservingNode) -> dict[str, Any]:
 
 
 def controllers_of(config: BrokerConfig) -> Controllers:
-    """Returns the address book with what the configs say."""
+    """Returns the address book, filled from the configs."""
     voters: dict[int, Address] = {}
     for voter in config["controller.quorum.voters"]:
         node_id, _, address = voter.partition("@")

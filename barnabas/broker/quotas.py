@@ -1,7 +1,7 @@
 """The quotas in effect on this broker, from the image and the configs.
 
-Knows nothing of requests and connections. While nothing is limited, there is no object that could ask for the time.
-Apache Kafka's ``ClientQuotaMetadataManager``.
+Knows nothing of requests and connections. While nothing is limited, there are no quota objects, and quotas cost
+nothing. Apache Kafka's ``ClientQuotaMetadataManager``.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,19 +21,19 @@ MAX_CREATION_RATE = "max.connection.creation.rate"
 
 
 def windows(config: BrokerConfig) -> Windows:
-    """Returns the samples that quotas of clients and connections are measured over."""
+    """Returns the windows over which the quotas of clients and connections are measured."""
     return Windows(config["quota.window.num"], config["quota.window.size.seconds"] * 1000)
 
 
 def mutation_windows(config: BrokerConfig) -> Windows:
-    """Returns the samples whose tokens make the burst of changes to the cluster."""
+    """Returns the windows of the token bucket for controller mutations."""
     return Windows(config["controller.quota.window.num"], config["controller.quota.window.size.seconds"] * 1000)
 
 
 def client_quotas(
     before: ClientQuotas | None, image: MetadataImage, config: BrokerConfig, clock: Clock
 ) -> ClientQuotas | None:
-    """Returns the quotas of users and client ids, with what was used of them before; None if none is set."""
+    """Returns the quotas of users and client ids, which keep the usage measured so far; None if none is set."""
     values = [(entity, key, record.value) for (entity, key), record in image.quotas.items() if key in KINDS]
     if not values:
         return None
@@ -43,7 +43,7 @@ def client_quotas(
 
 
 class AddressQuotas:
-    """The quotas of addresses in the image, by the addresses themselves: names of hosts are looked up.
+    """The quotas of the image's IP entities, by address: host names are looked up.
 
     :param changed: called when the addresses of hosts are known
     """
@@ -82,7 +82,7 @@ class AddressQuotas:
 def connection_rates(
     before: ConnectionRates | None, addresses: Mapping[Entity, float], config: BrokerConfig, clock: Clock
 ) -> ConnectionRates | None:
-    """Returns the rates of new connections, with what was recorded before; None if nothing limits them."""
+    """Returns the limits of the connection rate, which keep the rates recorded so far; None if nothing is limited."""
     names = [endpoint.name for endpoint in config.listeners]
     of_listeners = {
         name: rate for name in names if (rate := listener_limit(config, name, MAX_CREATION_RATE)) is not None

@@ -1,6 +1,6 @@
 """The fetchers of a broker: each follows one leader over one connection, for a part of the partitions.
 
-Knows nothing of what is fetched, nor of the metadata. Apache Kafka's ``ReplicaFetcherManager``.
+Knows nothing of the records, nor of the metadata. Apache Kafka's ``ReplicaFetcherManager``.
 """
 
 import logging
@@ -23,7 +23,7 @@ from barnabas.wire.message import Request
 logger = logging.getLogger(__name__)
 
 BYTES_A_TURN = 1 << 20
-"""How much is written in one turn of the event loop, or a little more."""
+"""About how many bytes are appended in one turn of the event loop."""
 
 
 class FollowingNode(Protocol):
@@ -69,7 +69,7 @@ class Followed(NamedTuple):
 
 
 class ReplicaFetchers:
-    """The fetchers, by leader and number. A fetcher stays when it has no partitions any more."""
+    """The fetchers, by leader and number. A fetcher without partitions is kept."""
 
     def __init__(self, broker: FollowingNode) -> None:
         self._broker = broker
@@ -109,21 +109,21 @@ class ReplicaFetchers:
         return is_throttled(replicas, partition.index, self._broker.node_id)
 
     def reconfigured(self, partition: Partition) -> None:
-        """Takes in that the configs of the topic have changed."""
+        """Applies the changed configs of the topic."""
         key = partition.topic_id, partition.index
         known = self._followed.get(key)
         if known is not None:
             known.running.fetcher.set_throttled(key, is_throttled=self._is_throttled(partition))
 
     def stop(self, partition: Partition) -> None:
-        """Fetches a partition no more."""
+        """Stops fetching a partition."""
         key = partition.topic_id, partition.index
         known = self._followed.pop(key, None)
         if known is not None:
             known.running.fetcher.remove(key)
 
     def resize(self) -> None:
-        """Shares the partitions out to another number of fetchers, if ``num.replica.fetchers`` has changed."""
+        """Distributes the partitions over another number of fetchers, if ``num.replica.fetchers`` has changed."""
         number = self._broker.config["num.replica.fetchers"]
         if number == self._number:
             return
@@ -165,13 +165,13 @@ class Running:
         )
 
     def run_soon(self) -> None:
-        """Sends the next request in the next turn of the loop, when all changes of the metadata have been taken in."""
+        """Sends the next request in the next turn of the loop, when all changes of the metadata have been applied."""
         if not self._is_sending and not self._is_soon:
             self._call_later(0)
             self._is_soon = True
 
     def close(self) -> None:
-        """Sends no more, and ignores the response to what was sent."""
+        """Stops sending, and ignores the response to the request in flight."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -182,7 +182,7 @@ class Running:
         self._timer = self._broker.scheduler.call_later(seconds, self._run)
 
     def _run(self) -> None:
-        """Works on what was fetched, a piece in each turn of the loop, and then sends the next request."""
+        """Appends the fetched records, a part in each turn of the loop, and then sends the next request."""
         self._timer, self._is_soon = None, False
         if self._is_closed or self._is_sending:
             return

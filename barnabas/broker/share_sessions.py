@@ -1,4 +1,5 @@
-"""Share sessions (KIP-932): the broker remembers what a member fetches, and a request has only what changes.
+"""Share sessions (KIP-932): the broker remembers which partitions a member fetches, and a request lists only the
+changes.
 
 Knows nothing of logs, records or requests. The rules are those of Apache Kafka's ``ShareSession``,
 ``ShareSessionCache`` and ``SharePartitionManager``: a session belongs to a member of a group and to the connection on

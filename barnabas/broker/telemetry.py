@@ -39,21 +39,21 @@ RESERVED: Final = frozenset({NO_ID, bytes(15) + b"\x01"})
 """Ids that no client has (``Uuid.RESERVED``)."""
 
 ACCEPTED: Final = (Compression.ZSTD, Compression.LZ4, Compression.GZIP, Compression.SNAPPY)
-"""The codecs that clients are told, the preferred first."""
+"""The accepted codecs, which clients are sent, the preferred first."""
 
 CODECS: Final = frozenset(Compression)
 
 MOST_INSTANCES: Final = 16384
-"""Of more instances than these, those that have been silent longest are forgotten."""
+"""The most instances that are kept. Beyond it, those that have been silent longest are dropped."""
 
 LEAST_EXPIRY_MS: Final = 60_000
-"""An instance is forgotten after three of its intervals without a request, and not before this."""
+"""An instance is dropped after three push intervals without a request, but not before this time."""
 
 FORGIVEN: Final = (UnknownSubscriptionId.code, UnsupportedCompressionType.code)
 """After these errors a client may ask for its subscription at once."""
 
 Attributes = Mapping[str, str | None]
-"""What subscriptions match: client_id, client_software_name, and so on."""
+"""The client attributes that subscriptions match: client_id, client_software_name, and so on."""
 
 
 class Subscription(NamedTuple):
@@ -80,7 +80,9 @@ def subscription_of(configs: "Configs") -> Subscription:
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
-    """Returns the function that tells whether a text matches. As Apache Kafka, it takes what RE2 refuses as well."""
+    """Returns the function that tells whether a text matches. As in Apache Kafka, patterns that RE2 refuses are
+    accepted as well.
+    """
     try:
         return matcher(pattern)
     except InvalidRegularExpression:
@@ -89,7 +91,7 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
 
 
 class Instance:
-    """One run of a client, and what it has to push."""
+    """A client instance, and the metrics that it has to push."""
 
     __slots__ = (
         "asked_ms", "attributes", "expiry", "instance_id", "interval_ms", "is_terminating", "last_error", "metrics",
@@ -103,7 +105,7 @@ class Instance:
         self.attributes = attributes
         self.metrics = metrics
         self.interval_ms = interval_ms
-        self.version = version  #: of the subscriptions that these are from
+        self.version = version  #: of the subscriptions from which these settings were made
         self.subscription_id = subscription_id(instance_id, metrics, interval_ms)
         self.asked_ms = self.pushed_ms = 0
         self.is_terminating = False
@@ -111,14 +113,14 @@ class Instance:
         self.expiry: Deadline
 
     def may_ask(self, now_ms: int) -> bool:
-        """Returns whether it is time to ask for the subscription, and keeps when that was."""
+        """Returns whether the client may request its subscription now, and records the time."""
         if now_ms - max(self.asked_ms, self.pushed_ms) < self.interval_ms:
             return False
         self.asked_ms = now_ms
         return True
 
     def may_push(self, now_ms: int) -> bool:
-        """Returns whether the client may push now, as it may after each request for subscriptions; keeps the time."""
+        """Returns whether the client may push now, as it may after each GetTelemetrySubscriptions; records the time."""
         if self.asked_ms <= self.pushed_ms and now_ms - self.pushed_ms < self.interval_ms:
             return False
         self.pushed_ms = now_ms
@@ -126,7 +128,7 @@ class Instance:
 
 
 def subscription_id(instance_id: bytes, metrics: tuple[str, ...], interval_ms: int) -> int:
-    """Returns the number of what an instance has to push: another one after each change that concerns it."""
+    """Returns the subscription id of an instance: it changes with each subscription that concerns the instance."""
     checksum = crc32c(f"[{', '.join(metrics)}]{interval_ms}".encode())
     words = [int.from_bytes(instance_id[at : at + 4]) for at in range(0, 16, 4)]
     number = checksum ^ words[0] ^ words[1] ^ words[2] ^ words[3]  # the hash code of java.util.UUID
@@ -144,8 +146,8 @@ class Telemetry:
     """The instances of a broker.
 
     :param configs: returns the configs of all resources, those of the image
-    :param max_bytes: the longest push, compressed or not
-    :param receive: takes what is pushed. It raises ValueError if that cannot be read
+    :param max_bytes: the largest push, compressed or not
+    :param receive: receives the pushed metrics. It raises ValueError if they cannot be read
     """
 
     def __init__(
@@ -164,7 +166,7 @@ class Telemetry:
         self._random_bytes = random_bytes
         self._receive = receive
         self._by_connection: dict[int, bytes] = {}
-        self._seen: object = None  # the mapping of configs that the subscriptions are from
+        self._seen: object = None  # the configs from which the subscriptions were made
         self._sources: dict[str, Configs] = {}
         self._subscriptions: list[Subscription] = []
         self._version = 0
@@ -187,7 +189,7 @@ class Telemetry:
         self, instance_id: bytes, attributes: Attributes, connection: int, now_ms: int,
         *, subscription: int, terminating: bool, codec: int, metrics: bytes,
     ) -> None:  # fmt: skip
-        """Takes what an instance pushes. :raises KafkaError: it is not taken"""
+        """Receives the metrics that an instance pushes. :raises KafkaError: the push is refused"""
         if instance_id in RESERVED:
             raise InvalidRequest("No client instance has that id")
         instance = self._instance(instance_id, attributes, connection)
@@ -232,7 +234,7 @@ class Telemetry:
     # ------------------------------------------------------------ instances
 
     def _instance(self, instance_id: bytes, attributes: Attributes, connection: int) -> Instance:
-        """Returns the instance, with the subscriptions of now. It is known by the attributes that it came with."""
+        """Returns the instance with the current subscriptions. Its attributes are those of its first request."""
         self._deadlines.run_due()
         self._follow()
         instance = self.instances.get(instance_id)
@@ -273,7 +275,7 @@ class Telemetry:
             self._version += 1
 
     def disconnected(self, connection: int) -> None:
-        """Forgets the instance that came by a connection, which has ended."""
+        """Drops the instance of a closed connection."""
         instance_id = self._by_connection.pop(connection, None)
         instance = None if instance_id is None else self.instances.pop(instance_id, None)
         if instance is not None:

@@ -12,7 +12,9 @@ from barnabas.errors import KafkaError
 
 
 class TokenExpiry:
-    """The timer of one node. The node that is not the active controller is refused, and asks again."""
+    """The timer of one node. On a node that is not the active controller the command is refused, and tried again next
+    time.
+    """
 
     def __init__(self, controller: Controller, scheduler: Scheduler, interval_ms: int) -> None:
         self._controller = controller

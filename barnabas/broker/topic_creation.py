@@ -1,4 +1,4 @@
-"""Has the active controller create topics that a client or a coordinator needs, where that is another node.
+"""Asks the active controller on another node to create topics that a client or a coordinator needs.
 
 Knows nothing of what the topics are for. Apache Kafka's ``AutoTopicCreationManager`` and ``KRaftTopicCreator``.
 """
@@ -70,7 +70,9 @@ class TopicCreation:
         )
 
     def _own(self, number: int, config: str) -> int:
-        """Returns a number of a topic: by default what this broker is configured for, or else the controller."""
+        """Returns the number that was requested, or else this broker's default if one is set. -1 leaves it to the
+        controller.
+        """
         settings = self._settings()
         return int(settings[config]) if number == -1 and config in settings.originals else number
 
