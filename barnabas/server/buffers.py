@@ -1,7 +1,7 @@
-"""Receive buffers: a connection takes one when bytes come, and gives it back when nothing is left in it.
+"""Receive buffers: a connection takes one when bytes arrive, and gives it back when it is empty.
 
-Knows nothing of frames. A buffer is anonymous mapped memory, whose pages exist only once something was received into
-them. A client that sends the first bytes of a frame costs the pages of those bytes, whatever length it announces.
+Knows nothing of frames. A buffer is anonymous mapped memory, whose pages are allocated when something is received into
+them. A client that sends the first bytes of a frame costs only the pages of those bytes, whatever length it announces.
 """
 
 import mmap
@@ -27,7 +27,7 @@ class BufferPool:
         self._free: list[memoryview] = []
 
     def take(self) -> memoryview:
-        """Returns a buffer of :data:`BUFFER_SIZE`, which is the caller's until it gives it back."""
+        """Returns a buffer of :data:`BUFFER_SIZE`. The caller owns it until it gives it back."""
         return self._free.pop() if self._free else allocate(BUFFER_SIZE)
 
     def give_back(self, buffer: memoryview) -> None:

@@ -1,9 +1,8 @@
-"""One client's connection: receives bytes, cuts them into frames, and sends the answers in the order of the requests.
-
-Knows nothing of a frame but its size prefix. Requests that are in the buffer already are decoded where they lie, and
-are answered without going back to the event loop. One request is served at a time: while its answer is awaited, no
-other of the connection is served (Apache's muted channel, ``SocketServer.scala``). Nothing is served either while the
-client does not read what it was sent.
+"""One client's connection: receives bytes, splits them into frames, and sends the responses in the order of the
+requests. Knows nothing of a frame but its size prefix. Requests that are in the buffer already are decoded in place,
+and are answered without going back to the event loop. A connection serves one request at a time: while it awaits a
+response, it serves no other request (Apache Kafka's muted channel, ``SocketServer.scala``). It serves none either while
+the client does not read the responses that were sent.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FLUSH_AT = 512 * 1024
-"""Answers are handed to the socket at this many bytes, or when no request is left in the buffer."""
+"""Responses are written to the socket once they have this many bytes, or when no request is left in the buffer."""
 
 LARGEST_REQUEST = "socket.request.max.bytes"
 
@@ -54,11 +53,11 @@ class LastAnswer(CloseConnection):
 
 
 class Responder(Protocol):
-    """What answers the requests of one connection (:class:`barnabas.server.dispatch.Dispatcher`)."""
+    """Answers the requests of one connection (:class:`barnabas.server.dispatch.Dispatcher`)."""
 
     @property
     def max_request_bytes(self) -> int | None:
-        """The limit for the next request; None: that of the listener."""
+        """The largest size of the next request; None: the listener's limit."""
 
     @property
     def session(self) -> Session: ...
@@ -66,13 +65,13 @@ class Responder(Protocol):
     def respond(self, frame: memoryview, /) -> "list[Buffer] | Throttled | Awaited | None": ...
 
     def encode(self, response: Any, /) -> "list[Buffer] | Throttled":
-        """Returns the answer to the last request, which had to be awaited, as pieces to send."""
+        """Returns the awaited response to the last request, as pieces to send."""
 
     def close(self) -> None: ...
 
 
 class Owner(Protocol):
-    """What a connection needs of its listener."""
+    """The part of the listener that a connection uses."""
 
     buffers: BufferPool
     max_request_bytes: int
@@ -85,19 +84,19 @@ class Owner(Protocol):
 
 
 class Held:
-    """What a connection awaits that its listener has not let in yet."""
+    """Awaited by a connection that its listener has not admitted yet."""
 
     __slots__ = ()
 
     def then(self, deliver: Callable[[Any], object]) -> None:
-        """Nothing is delivered: the listener lets the connection in, or aborts it."""
+        """Does nothing: the listener admits the connection, or aborts it."""
 
     def cancel(self) -> None:
-        """Nothing has to be stopped."""
+        """Does nothing: there is nothing to stop."""
 
 
 class Mute:
-    """What a throttled connection awaits instead of an answer: the end of the throttle time."""
+    """Awaited by a throttled connection instead of a response: the end of the throttle time."""
 
     __slots__ = ("cancel",)
 
@@ -105,11 +104,11 @@ class Mute:
         self.cancel = timer.cancel
 
     def then(self, deliver: Callable[[Any], object]) -> None:
-        """Nothing is delivered: the timer calls the connection."""
+        """Does nothing: the timer calls the connection."""
 
 
 class Connection(asyncio.BufferedProtocol):
-    """The asyncio side of one connection."""
+    """The asyncio protocol of one connection."""
 
     __slots__ = (
         "_buffer", "_call_later", "_end", "_listener", "_pending", "_principal", "_reading", "_responder", "_start",
@@ -122,7 +121,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, listener: Owner, loop: asyncio.AbstractEventLoop, principal: Principal = ANONYMOUS) -> None:
         """
-        :param principal: who the client is by its certificate
+        :param principal: the principal of the client's certificate
         """
         self._listener = listener
         self._principal = principal
@@ -135,7 +134,7 @@ class Connection(asyncio.BufferedProtocol):
         self._buffer: memoryview | None = None
         self._start = self._end = 0
         self._reading = True
-        # The answer that is awaited, and whether the transport takes more
+        # The awaited response, and whether the transport accepts more data
         self._pending: Awaited | None = None
         self._writable = True
 
@@ -185,7 +184,7 @@ class Connection(asyncio.BufferedProtocol):
     # ------------------------------------------------------------ the listener calls
 
     def hold(self) -> None:
-        """Reads and serves nothing until the connection is let in."""
+        """Reads and serves nothing until the connection is admitted."""
         self._pending = Held()
         self._pause_reading()
 
@@ -194,7 +193,7 @@ class Connection(asyncio.BufferedProtocol):
         self._unmute()
 
     def abort(self) -> None:
-        """Closes the connection at once, whatever was not sent."""
+        """Closes the connection at once, and drops unsent data."""
         self.is_closing = True
         self.transport.abort()
 
@@ -204,13 +203,13 @@ class Connection(asyncio.BufferedProtocol):
         return self._responder.session
 
     def wrap(self, wrapped: "Callable[[Responder, Connection], Responder]") -> None:
-        """Puts another responder in the place of the connection's; an answer that is awaited is encoded by it."""
+        """Replaces the connection's responder. The new one encodes an awaited response."""
         self._responder = wrapped(self._responder, self)
 
     # ------------------------------------------------------------ serving
 
     def _serve(self) -> None:
-        """Answers the whole frames in the buffer, until an answer has to be awaited or the client has to read."""
+        """Answers the complete frames in the buffer, until a response has to be awaited or the client has to read."""
         try:
             self._serve_frames()
         except CloseConnection as reason:
@@ -255,7 +254,7 @@ class Connection(asyncio.BufferedProtocol):
         self._make_room()
 
     def _checked_limit(self, length: int) -> int:
-        """Returns the limit of requests as it is now: one of the frames just served may have been the last token.
+        """Returns the current limit of requests: one of the frames just served may have been the last SASL token.
 
         :raises MalformedMessage: the length is beyond it
         """
@@ -266,7 +265,7 @@ class Connection(asyncio.BufferedProtocol):
         return longest
 
     def _deliver(self, response: Any) -> None:
-        """Sends the answer that was awaited, and serves what has come since."""
+        """Sends the awaited response, and serves the requests that have arrived since."""
         self._pending = None
         if self.is_closing:
             return
@@ -275,7 +274,7 @@ class Connection(asyncio.BufferedProtocol):
         except CloseConnection as reason:
             self._end_with(reason)
             return
-        except Exception:  # whoever resolves has other clients to answer
+        except Exception:  # the caller has other clients to answer
             self._fail()
             return
         if type(answer) is Throttled:
@@ -304,7 +303,7 @@ class Connection(asyncio.BufferedProtocol):
             self._serve()
 
     def _fail(self) -> None:
-        """Closes the connection over the exception at hand, which nothing has an answer for."""
+        """Closes the connection because of the current exception, for which there is no response."""
         logger.exception("Closing the connection of %s:%s: its request cannot be answered", *self.peer)
         self.close("internal error", level=logging.DEBUG)
 
@@ -328,7 +327,7 @@ class Connection(asyncio.BufferedProtocol):
             self._resume_reading()
 
     def _fit(self, buffer: memoryview) -> None:
-        """Makes room for the rest of the frame of which the buffer holds the beginning."""
+        """Makes room for the rest of the frame whose beginning is in the buffer."""
         start, end = self._start, self._end
         held = end - start
         needed = read_size(buffer, start)[0] + 4 if held >= 4 else 4
@@ -337,7 +336,7 @@ class Connection(asyncio.BufferedProtocol):
         if needed <= len(buffer):
             buffer[:held] = buffer[start:end]
         else:
-            # Larger than a buffer: grow with what has come, not with what was announced.
+            # Larger than a buffer: grow with the received bytes, not with the announced size.
             room = min(needed, max(4 * held, 2 * BUFFER_SIZE))
             if room <= len(buffer) and end < len(buffer):
                 return
@@ -367,11 +366,11 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a request is being served whose answer has not been sent."""
+        """Whether a request is being served whose response has not been sent."""
         return self._pending is not None
 
     def close(self, reason: str, *, level: int = logging.WARNING) -> None:
-        """Closes the connection when what was answered has been sent. The reason goes into the log."""
+        """Closes the connection when the written responses have been sent. The reason goes into the log."""
         if not self.is_closing:
             logger.log(level, "Closing the connection of %s:%s: %s", *self.peer, reason)
             self.is_closing = True

@@ -1,6 +1,5 @@
-"""From a frame to its handler, and from the answer to bytes.
-
-Knows nothing of sockets, and of the protocol only what a header says: a key and a version.
+"""Decodes a frame, calls the handler of its API, and encodes the response. Knows nothing of sockets, and of the
+protocol only the API key and version in the header.
 """
 
 import struct
@@ -42,14 +41,12 @@ class Dispatcher:
         self._handle = handle
 
     def respond(self, frame: memoryview) -> "Buffers | Throttled | Later[Response] | None":
-        """Returns the answer to the request in ``frame`` as pieces to send; a later answer; or None if there is none.
-
-        While quotas are set, the answer may have a throttle time.
-
-        The next request may be served once a later answer has been encoded (:meth:`encode`).
+        """Returns the answer to the request in ``frame`` as pieces to send; a response that comes later; or None if the
+        request has no response. While quotas are set, the response may have a throttle time. The next request may be
+        served once a later response has been encoded (:meth:`encode`).
 
         :raises MalformedMessage: the frame is not the request that it claims to be
-        :raises CloseConnection: the API or the version is not answered, or the protocol has no answer
+        :raises CloseConnection: the API or the version is not answered, or the protocol has no response
         """
         try:
             (api_key,) = read_api_key(frame)
@@ -58,7 +55,7 @@ class Dispatcher:
         api = self._apis.get(api_key)
         if api is None:
             raise CloseConnection(f"API key {api_key} is not answered here")
-        declared = api.request  # before the header, which cannot be read before the request's class is declared
+        declared = api.request  # before the header, whose version is known once the request's class is imported
         header, body = read_request_header(frame)
         version, correlation_id = header.request_api_version, header.correlation_id
         context = self.context
@@ -85,9 +82,8 @@ class Dispatcher:
         return None if answer is None else answer.encode_frame(correlation_id, version)
 
     def encode(self, response: Response | CloseConnection) -> Buffers | Throttled:
-        """Returns a later answer to the last request as pieces to send.
-
-        :raises CloseConnection: it is that there is none
+        """Returns a later response to the last request, as pieces to send. :raises CloseConnection: there is no
+        response
         """
         if isinstance(response, CloseConnection):
             raise response
@@ -102,7 +98,7 @@ class Dispatcher:
     def _metered(
         self, answer: "Response | Later[Response] | None", meter: "Meter", api_key: int
     ) -> "Buffers | Throttled | Later[Response] | None":
-        """Returns what :meth:`respond` returns, with what the request costs its client."""
+        """Returns what :meth:`respond` returns, and charges the request to the client's quotas."""
         if isinstance(answer, Later):
             if answer.response is None:
                 meter.stop()
@@ -123,7 +119,7 @@ class Dispatcher:
             meter.is_exempt = True
         meter.count_mutations()
         pieces = response.encode_frame(context.correlation_id, context.api_version)
-        meter.count_time()  # with what the encoding took
+        meter.count_time()  # including the time of the encoding
         if not meter.throttle_ms:
             return pieces
         if hasattr(response, "throttle_time_ms"):

@@ -1,6 +1,5 @@
-"""Applies faults: a responder in front of a connection's own, there only while a rule is set or requests are recorded.
-
-Knows nothing of what rules are about; :mod:`barnabas.faults` does. A broker without rules has none of this in its way.
+"""Applies faults: a responder that wraps a connection's own while a rule is set or requests are recorded. Knows nothing
+of how rules match requests; :mod:`barnabas.faults` does. On a broker without rules no connection is wrapped.
 """
 
 import logging
@@ -32,7 +31,7 @@ CORRELATION_ID: Final = struct.Struct(">i")
 
 
 class Watched(Protocol):
-    """What has connections: a listener, or a port of a proxy."""
+    """Owns connections: a listener, or a port of a proxy."""
 
     watch: Any  #: consulted for each new connection; None while there is no rule
 
@@ -43,7 +42,7 @@ class Watched(Protocol):
 class Watch:
     """The rules of one broker, and the requests that it records, on all its connections.
 
-    :param scheduler: of the event loop, by which answers are late
+    :param scheduler: delays responses
     :param topic_name: finds a topic by its id
     """
 
@@ -51,7 +50,7 @@ class Watch:
         self, rules: Rules, listeners: Iterable[Watched], clock: Clock, scheduler: Scheduler, topic_name: TopicName
     ) -> None:
         self.rules = rules
-        self.seen: Seen | None = None  #: where requests are recorded; None while nobody asks for it
+        self.seen: Seen | None = None  #: where requests are recorded; None while they are not
         self.clock = clock
         self.scheduler = scheduler
         self.topic_name = topic_name
@@ -63,7 +62,7 @@ class Watch:
         return bool(self.rules) or self.seen is not None
 
     def update(self) -> None:
-        """Stands in front of all connections, or leaves: each of them before its next request."""
+        """Wraps all connections, or unwraps them, each before its next request."""
         needed = self.is_needed
         for listener in self._listeners:
             listener.watch = self if needed else None
@@ -87,7 +86,7 @@ class Watch:
         return inner if isinstance(inner, FaultyResponder) else FaultyResponder(inner, connection, self)
 
     def stale(self, rule: Rule, version: int, body: bytes, answer: bytes) -> bytes:
-        """Returns the first answer since the rule was set to an equal request, without its correlation id."""
+        """Returns the first response to an equal request since the rule was set, without its correlation id."""
         return self._stale.setdefault((rule, version, body), answer)
 
 
@@ -129,7 +128,7 @@ class FaultyResponder:
         self.inner.close()
 
     def _call(self, frame: memoryview) -> Call | None:
-        """Returns the request; None if it is none, or a token of SASL, which is left to the broker."""
+        """Returns the request; None if the frame is no request, or a SASL token, which the broker handles."""
         try:
             (key,) = struct.unpack_from(">h", frame)
             api = self.session.promise.apis.get(key)
@@ -163,7 +162,7 @@ class FaultyResponder:
 
 
 class Given:
-    """An answer that is encoded already."""
+    """A response that is encoded already."""
 
     __slots__ = ("answer",)
 
@@ -172,7 +171,7 @@ class Given:
 
 
 class Exchange:
-    """One request with faults, from its arrival to its answer."""
+    """One request with faults, from its arrival to its response."""
 
     def __init__(
         self, responder: FaultyResponder, call: Call, frame: bytearray, fired: list[Rule], seen: SeenRequest | None
@@ -189,9 +188,9 @@ class Exchange:
         self._throttle_s: float | None = None
         self._body = read_request_header(memoryview(frame))[1]
         self._failing = next((rule for rule in fired if rule.error is not None), None)
-        self._failed: Response | None = None  #: what the rule says about those of the request that fail
-        self._merges = False  #: whether the handler answers the rest of it
-        self._marks = False  #: whether the error is put into what the handler answers
+        self._failed: Response | None = None  #: the response for the entries of the request that fail
+        self._merges = False  #: whether the handler answers the rest of the request
+        self._marks = False  #: whether the error is put into the handler's response
 
     def then(self, deliver: Callable[[Any], object]) -> None:
         self._deliver = deliver
@@ -208,7 +207,7 @@ class Exchange:
     # ------------------------------------------------------------ the handler
 
     def _run(self) -> None:
-        """Has the request handled, or what is left of it."""
+        """Has the handler answer the request, or the rest of it."""
         try:
             frame = self._left()
             answer = None if frame is None else self._responder.inner.respond(memoryview(frame))
@@ -247,7 +246,7 @@ class Exchange:
         return int(CORRELATION_ID.unpack_from(self._frame, 4)[0])
 
     def _left(self) -> bytearray | None:
-        """Returns the request without what fails; None if nothing is left of it."""
+        """Returns the request without the topics and partitions that fail; None if none is left."""
         rule, version, request = self._failing, self._call.version, self._call.request
         if rule is None or rule.error is None:
             return self._frame
@@ -281,7 +280,7 @@ class Exchange:
     # ------------------------------------------------------------ the answer
 
     def _answered(self, answer: bytes) -> None:
-        """Changes the answer as the rules say, and sends it, or what they leave of it."""
+        """Changes the response as the rules say, and sends it, or a part of it."""
         if answer:
             answer = self._changed(answer)
         if self._has("cut", "after"):

@@ -1,7 +1,6 @@
-"""ASGI applications beside the listeners: one way to serve them, by uvicorn in the broker's own event loop.
-
-Knows nothing of what an application answers. Nothing of uvicorn is imported, and no application is made, before
-somebody connects: until then a service is a listening socket.
+"""Serves ASGI applications beside the listeners, by uvicorn in the broker's own event loop. Knows nothing of what an
+application answers. Until the first connection a service is only a listening socket: uvicorn is imported and the
+application is made then.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ LAST_ANSWERS_S: Final = 1
 
 
 class Address(NamedTuple):
-    """Where a service is, as its config says it."""
+    """The address of a service, as its config gives it."""
 
     host: str
     port: int
@@ -51,7 +50,7 @@ class Address(NamedTuple):
 
     @property
     def is_local(self) -> bool:
-        """Whether nobody but this machine reaches it."""
+        """Whether only this machine can reach it."""
         return self.host == "localhost" or self.host == "::1" or self.host.startswith("127.")
 
     def __str__(self) -> str:
@@ -97,7 +96,7 @@ class HttpService:
         logger.info("The %s is at %s", self.name, self.url)
 
     def _begin(self) -> None:
-        """Called at the first connection, which waits in the backlog meanwhile."""
+        """Starts uvicorn at the first connection, which waits in the backlog meanwhile."""
         loop = asyncio.get_running_loop()
         for each in self._sockets:
             loop.remove_reader(each)
@@ -106,7 +105,8 @@ class HttpService:
     async def _serve(self) -> None:
         try:
             server = await asyncio.get_running_loop().run_in_executor(None, self._new_server)
-            # What Server.serve() does, but for signal handlers, which are the process's, and a tick each 0.1 s.
+            # What Server.serve() does, without signal handlers, which belong to the process, and without a tick each
+            # 0.1 s.
             await server.startup(self._sockets)
         except Exception:
             logger.exception("Cannot serve the %s", self.name)
@@ -136,7 +136,7 @@ class HttpService:
         return server
 
     async def stop(self) -> None:
-        """Lets nobody in any more. Requests in progress are answered, or cancelled after a second."""
+        """Stops accepting connections. Requests in progress are answered, or cancelled after a second."""
         if self._serving is None:
             loop = asyncio.get_running_loop()
             for each in self._sockets:

@@ -1,7 +1,6 @@
-"""Who may use what is served by HTTP: whoever has the token, or this machine's programs, but no web page.
-
-Knows nothing of what is served. Without a token, a name that a stranger's DNS gives to 127.0.0.1 is refused, and so is
-a request that a page of another origin has sent.
+"""Access control of the HTTP services: a client needs the token; without a token set, only programs of this machine
+have access, and no web page. Knows nothing of what is served. Without a token, a Host other than this machine (DNS
+rebinding) is refused, and so is a request from a page of another origin.
 """
 
 from typing import Final
@@ -13,13 +12,15 @@ LOCAL_NAMES: Final = ("localhost", "::1")
 
 
 def check_access(config: str, address: Address, token_config: str, token: str | None) -> None:
-    """Checks that only this machine reaches what has no token. :raises ConfigError: others do"""
+    """Checks that a service without a token can only be reached from this machine. :raises ConfigError: others can
+    reach it
+    """
     if not token and not address.is_local:
         raise ConfigError(config, str(address), f"an address of this machine, or given with {token_config}")
 
 
 def guarded(application: Application, token: str | None) -> Application:
-    """Returns the application behind a check of its requests."""
+    """Returns the application, wrapped so that each request is checked."""
 
     async def check(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

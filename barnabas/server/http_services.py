@@ -1,7 +1,5 @@
-"""Which HTTP services a node has beside its listeners: those whose config is set.
-
-Knows nothing of what they serve. Each is a room above this one; its module is imported by name, and only if its config
-is set.
+"""The HTTP services that a node has beside its listeners: those whose config is set. Knows nothing of what they serve.
+Each is a package above this one; its module is imported by name, and only if its config is set.
 """
 
 import sys
@@ -21,13 +19,12 @@ MODULES: Final[Mapping[str, str]] = {
 
 
 PACKAGES: Final = ("starlette", "uvicorn")
-"""What every service needs. Each extra that has one contains them."""
+"""The packages that every service needs. The extra of each service contains them."""
 
 
 def has_packages(*packages: str) -> bool:
-    """Returns whether a service can be served that needs these packages as well. Imports none of them.
-
-    Asks the finders itself: ``importlib.util`` would take milliseconds of every start.
+    """Returns whether these packages, and those that every service needs, are installed. Imports none of them. Asks the
+    finders directly, since importing ``importlib.util`` would add milliseconds to every start.
     """
     return all(
         each in sys.modules or any(finder.find_spec(each, None) is not None for finder in sys.meta_path)

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from barnabas.server.listener import Listener
 
 SWEEPS_PER_IDLE_TIME = 10
-"""How often within ``connections.max.idle.ms`` idle connections are looked for."""
+"""How many times within ``connections.max.idle.ms`` the connections are checked."""
 
 SHORTEST_INTERVAL_S = 0.1
 
 
 class IdleSweeper:
-    """Looks at the connections of all listeners from time to time.
+    """Checks the connections of all listeners periodically.
 
     :param longest_s: how long a connection may be idle; 0 or less disables the service
     """

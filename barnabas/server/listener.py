@@ -1,6 +1,5 @@
-"""Listeners: who may connect, and how many.
-
-Knows nothing of what connections carry.
+"""Listeners: bind addresses, accept connections, and limit their number and rate. Knows nothing of what connections
+carry.
 """
 
 import asyncio
@@ -38,14 +37,14 @@ AUTHENTICATING = ("SASL_PLAINTEXT", "SASL_SSL")
 """The security protocols with SASL."""
 
 LAST_ANSWERS_S = 5.0
-"""How long a listener that stops waits for its clients to take what was written to them."""
+"""How long a listener that stops waits for its clients to read what was written to them."""
 
 
 def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
     """Returns a listening socket for each address of ``host``, all on one port. An empty host is every interface.
 
     :param port: 0 is any free port
-    :raises OSError: an address is taken, or is none of this machine; the message names it
+    :raises OSError: an address is in use, or is not one of this machine; the message names it
     """
     families = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in families))
@@ -80,7 +79,7 @@ Bind = Callable[[str, int, int], list[socket.socket]]
 
 
 class Guest(Protocol):
-    """Who is connected: a connection, or a client whose handshake is not finished."""
+    """A connected client: a connection, or a TLS handshake that is not finished."""
 
     @property
     def peer(self) -> tuple[str, int]: ...
@@ -104,7 +103,7 @@ class Guest(Protocol):
 
 
 class Watch(Protocol):
-    """What applies faults to connections (:class:`barnabas.server.faulty.Watch`)."""
+    """Applies faults to connections (:class:`barnabas.server.faulty.Watch`)."""
 
     def admits(self, guest: Guest) -> bool: ...
 
@@ -133,14 +132,14 @@ class Listener:
         self._send_buffer: int = config["socket.send.buffer.bytes"]
         self._receive_buffer: int = config["socket.receive.buffer.bytes"]
         self._backlog: int = config["socket.listen.backlog.size"]
-        self.connections: dict[Guest, None] = {}  #: in the order in which they came
-        self._arriving: deque[Guest] = deque()  # accepted, and not let in yet
+        self.connections: dict[Guest, None] = {}  #: in the order of their arrival
+        self._arriving: deque[Guest] = deque()  # accepted, but not admitted yet
         self._engine: Engine | None = None
         self._handshaker: BackgroundThread | None = None
         self.gates: Gates | None = None  #: of SASL; they count authentications
         self.handshakes: Handshakes | None = None  #: of TLS; they are counted
         self.watch: Watch | None = None  #: applies faults; None while there is no rule
-        self.handle: Handle = handle  #: has requests answered; the metrics put what counts them in its place
+        self.handle: Handle = handle  #: answers requests; the metrics replace it by a function that counts them
         self._is_stopping = False
         self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
@@ -151,7 +150,7 @@ class Listener:
         return self.endpoint.port
 
     async def start(self) -> None:
-        """Binds the address. Clients that connect wait until the listener accepts.
+        """Binds the address. Clients that connect before :meth:`accept` wait.
 
         :raises OSError: the address cannot be bound
         :raises ConfigError: the configs of TLS or of SASL are not valid for this listener
@@ -180,7 +179,7 @@ class Listener:
         return engine
 
     def _factory(self, loop: asyncio.AbstractEventLoop) -> Callable[[], asyncio.BaseProtocol]:
-        """Returns what makes the protocol of an accepted socket."""
+        """Returns the factory of the protocol of an accepted socket."""
         if self._engine is None:
             return lambda: Connection(self, loop)
         from barnabas.server.tls import Handshakes, TlsTransport
@@ -190,9 +189,8 @@ class Listener:
         return lambda: TlsTransport(self, handshakes, cast("Engine", self._engine))
 
     def check(self, proposed: BrokerConfig) -> None:
-        """Checks that the listener can exchange its stores for those of other settings.
-
-        As in Kafka, files that were written anew under the same settings are looked at only when they are exchanged.
+        """Checks that the listener can replace its key stores by those of other settings. As in Kafka, files that have
+        changed under the same settings are read only when the stores are replaced.
 
         :raises ConfigError: it cannot
         """
@@ -201,7 +199,7 @@ class Listener:
             self._engine.exchanged(configs)
 
     def reconfigure(self) -> None:
-        """Exchanges the stores for those of the broker's settings. Open connections are not touched."""
+        """Replaces the key stores by those of the broker's settings. Open connections are not affected."""
         if self._engine is None:
             return
         try:
@@ -214,7 +212,7 @@ class Listener:
             logger.info("The %s has new certificates", self.name)
 
     async def accept(self) -> None:
-        """Lets clients in from now on."""
+        """Starts accepting clients."""
         loop = asyncio.get_running_loop()
         factory = self._factory(loop)
         for listening in self._sockets:
@@ -226,7 +224,7 @@ class Listener:
             self._servers.append(server)
 
     def stop_accepting(self) -> None:
-        """Lets nobody in any more, and closes each connection once what was answered has been sent."""
+        """Stops accepting clients, and closes each connection once the written responses have been sent."""
         self._is_stopping = True
         for server in self._servers:
             server.close()
@@ -239,7 +237,7 @@ class Listener:
             connection.close("the broker is stopping", level=logging.DEBUG)
 
     async def stop(self) -> None:
-        """Returns once all connections are closed. Aborts those whose clients do not read their last answers."""
+        """Returns once all connections are closed. Aborts those whose clients do not read their last responses."""
         self.stop_accepting()
         try:
             async with asyncio.timeout(LAST_ANSWERS_S):
@@ -262,7 +260,7 @@ class Listener:
         """Returns whether the connection may stay; it may have to wait (``max.connection.creation.rate``, KIP-612)."""
         if self.watch is not None and not self.watch.admits(connection):
             return False
-        if connection in self.connections:  # its handshake was let in
+        if connection in self.connections:  # its handshake was admitted
             return True
         if self._is_stopping:  # it was accepted before the listener stopped, and nobody would close it
             return False
@@ -284,7 +282,7 @@ class Listener:
         self._node.scheduler.call_later(milliseconds / 1000, self._let_next_in)
 
     def _let_next_in(self) -> None:
-        """Lets those in that have waited long enough: as Kafka's acceptor, one after the other."""
+        """Admits the clients that have waited long enough, one after the other, as Kafka's acceptor does."""
         while self._arriving:
             connection = self._arriving.popleft()
             if not connection.is_closing:
@@ -298,7 +296,7 @@ class Listener:
                 return
 
     def _let_in(self, connection: Guest) -> bool:
-        """Returns whether the connection may stay: by the quota of its address, and by the numbers of connections."""
+        """Returns whether the connection may stay, by the quota of its address and the limits of connections."""
         host, rates = connection.peer[0], self._node.connection_rates
         if rates is not None and (throttle_ms := rates.refuses(self.endpoint.name, host)):
             connection.hold()
@@ -312,7 +310,7 @@ class Listener:
         return True
 
     def replace(self, handshake: Guest, connection: Connection) -> None:
-        """Puts a connection in the place of the handshake that was let in."""
+        """Replaces the handshake that was admitted by its connection."""
         del self.connections[handshake]
         self.connections[connection] = None
 
@@ -339,7 +337,7 @@ class Listener:
     # ------------------------------------------------------------ the idle sweeper calls
 
     def close_idle(self, now: float, longest: float) -> None:
-        """Closes connections that have sent nothing for ``longest`` seconds and wait for no answer."""
+        """Closes connections that have sent nothing for ``longest`` seconds and wait for no response."""
         for connection in list(self.connections):
             if now - connection.last_active > longest and not connection.is_waiting:
                 connection.close("idle (connections.max.idle.ms)", level=logging.INFO)
@@ -357,7 +355,7 @@ class Census:
         return self._by_host.total()
 
     def refuses(self, host: str, node: Node, listener: str) -> str | None:
-        """Returns why no other connection from that host is allowed; None if it is."""
+        """Returns why no further connection from that host is allowed; None if one is."""
         config = node.config
         if self.total >= config["max.connections"]:
             return f"{self.total} are connected (max.connections)"

@@ -1,7 +1,4 @@
-"""Notices the end of another process: of the one for which this one was started.
-
-Knows nothing of what is done then.
-"""
+"""Notices the end of the process that has started this one. Knows nothing of what is done then."""
 
 import asyncio
 import contextlib
@@ -11,14 +8,14 @@ from collections.abc import Callable
 from typing import Final
 
 LOOK_S: Final = 0.5
-"""The delay between two looks where the system does not tell."""
+"""The polling interval where the system cannot notify."""
 
 
 def when_it_ends(pid: int, loop: asyncio.AbstractEventLoop, ended: Callable[[], object]) -> None:
-    """Calls ``ended`` once the process has ended; a zombie has.
+    """Calls ``ended`` once the process has ended; a zombie counts as ended.
 
     :raises ProcessLookupError: there is no such process
-    :raises OSError: the system has no way to ask for it
+    :raises OSError: the system has no way to find out
     """
     if sys.platform == "win32":  # where signal 0 is Ctrl-C
         raise OSError("the end of another process cannot be noticed on Windows")
@@ -49,6 +46,6 @@ def _look(pid: int, loop: asyncio.AbstractEventLoop, ended: Callable[[], object]
 
 
 def _ask(pid: int) -> None:
-    """Does nothing if the process is there. :raises ProcessLookupError: it is not"""
+    """Checks that the process exists. :raises ProcessLookupError: it does not"""
     with contextlib.suppress(PermissionError):  # it is another user's
         os.kill(pid, 0)

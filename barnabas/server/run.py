@@ -32,12 +32,13 @@ def run(
     new_server: Callable[..., Server] = Server,
     parent_pid: int | None = None,
 ) -> int:
-    """Serves until SIGTERM or SIGINT. Returns the exit code: 0 after a clean stop, 1 if it cannot start or go on.
+    """Serves until SIGTERM or SIGINT. Returns the exit code: 0 after a clean stop, 1 if the server cannot start or
+    cannot continue.
 
     :param ready: called with the server once it answers
     :param features: the levels of features at which a new cluster starts, where they differ from the default
     :param new_server: called in the event loop with what :class:`Server` takes
-    :param parent_pid: a process with whose end this one stops, too
+    :param parent_pid: a process; the server stops when it ends
     """
     raise_descriptors()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -51,7 +52,7 @@ async def serve(
     new_server: Callable[..., Server] = Server,
     parent_pid: int | None = None,
 ) -> int:
-    """Runs a server until a signal comes, or until it cannot go on. Returns the exit code, as :func:`run` does."""
+    """Runs a server until a signal arrives, or until it cannot continue. Returns the exit code, as :func:`run` does."""
     stopping = asyncio.Event()
     exit_code = 0
 
@@ -73,7 +74,7 @@ async def serve(
     except (ConfigError, KafkaError, OSError, LogDirectoryError, MetadataLogError) as error:
         logger.error("Cannot start: %s", error)
         return 1
-    gc.freeze()  # what has been made by now lives as long as the process
+    gc.freeze()  # the objects created so far live as long as the process
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)
     gc.enable()
     ready(server)
@@ -87,7 +88,7 @@ async def serve(
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Returns what makes an event loop: uvloop where it runs, asyncio elsewhere."""
+    """Returns the factory of the event loop: uvloop's where it runs, asyncio's elsewhere."""
     if sys.platform != "win32":
         try:
             import uvloop
@@ -99,7 +100,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 def when_told_to_stop(loop: asyncio.AbstractEventLoop, stop: Callable[[], object]) -> None:
-    """Calls ``stop`` in the loop at SIGTERM or SIGINT."""
+    """Installs signal handlers that call ``stop`` in the loop at SIGTERM or SIGINT."""
     for number in (signal.SIGTERM, signal.SIGINT):
         try:
             loop.add_signal_handler(number, stop)

@@ -1,6 +1,5 @@
-"""The gate of a SASL listener: serves a client's authentication, and lets its requests through after it.
-
-Knows nothing of how a mechanism works. Apache Kafka's ``SaslServerAuthenticator`` (KIP-43, KIP-152, KIP-368).
+"""The gate of a SASL listener: a responder that authenticates the client, and passes its requests on afterwards. Knows
+nothing of how a mechanism works. Apache Kafka's ``SaslServerAuthenticator`` (KIP-43, KIP-152, KIP-368).
 """
 
 import logging
@@ -51,7 +50,7 @@ WITH_FRAMES: Final = 1
 """The first version of SaslHandshake after which tokens are in SaslAuthenticate requests (KIP-152)."""
 
 ERROR_CODE: Final = slice(8, 10)
-"""Where an ApiVersions response, in each version, has its error code: behind its size and the correlation id."""
+"""The position of the error code in an ApiVersions response of any version: after its size and the correlation id."""
 
 
 class Gates:
@@ -68,7 +67,7 @@ class Gates:
         self._around = Surroundings(credentials, random_bytes)
         self._config = node.config
         self.authenticated: Counter[str] = Counter()  #: authentications by mechanism
-        self.refused: Counter[str] = Counter()  #: those that failed; under "" those without a mechanism that is enabled
+        self.refused: Counter[str] = Counter()  #: failed authentications; under "" those whose mechanism is not enabled
         self._settings = self._read()
 
     def _read(self) -> "SaslSettings":
@@ -95,7 +94,7 @@ class Gates:
 
 
 class SaslSettings(NamedTuple):
-    """What the gates of one listener share."""
+    """The settings that the gates of one listener share."""
 
     mechanisms: Mapping[str, Enabled]
     clock: Clock
@@ -109,9 +108,9 @@ class SaslSettings(NamedTuple):
 class SaslGate:
     """A :class:`~barnabas.server.connection.Responder` in front of another one, for one connection.
 
-    ``_expect`` is the state: it serves the next frame. In the order of a connection's life these are
-    :meth:`_first`, :meth:`_handshake`, :meth:`_authenticate` (or :meth:`_bare_token`), :meth:`_serve`; a client that
-    authenticates again goes from the last to :meth:`_authenticate` and back.
+    ``_expect`` is the state: it serves the next frame. In the order of a connection's life these are :meth:`_first`,
+    :meth:`_handshake`, :meth:`_authenticate` (or :meth:`_bare_token`), :meth:`_serve`; re-authentication goes from the
+    last to :meth:`_authenticate` and back.
     """
 
     __slots__ = (
@@ -137,7 +136,8 @@ class SaslGate:
         """Returns what :meth:`Dispatcher.respond` returns.
 
         :raises MalformedMessage: the frame is not the request that it claims to be
-        :raises CloseConnection: the client may not send this now, or has not authenticated; with its last answer
+        :raises CloseConnection: the client may not send this now, or has not authenticated; the exception has the last
+            response
         """
         return self._expect(frame)
 
@@ -156,7 +156,7 @@ class SaslGate:
         answer = self._dispatcher.respond(frame)
         pieces = answer.answer if isinstance(answer, Throttled) else answer
         if isinstance(pieces, list) and not any(b"".join(pieces)[ERROR_CODE]):
-            self._expect = self._handshake  # after an error the client may ask again
+            self._expect = self._handshake  # after an error the client may send ApiVersions again
         return pieces
 
     def _handshake(self, frame: memoryview) -> Answer:
@@ -209,7 +209,7 @@ class SaslGate:
         return [len(token).to_bytes(4), token]
 
     def _serve(self, frame: memoryview) -> Answer:
-        """Lets requests through until the session ends."""
+        """Passes requests on until the session ends."""
         if self._ends_at_ms is None:
             return self._dispatcher.respond(frame)
         now_ms = self._now()
@@ -252,9 +252,9 @@ class SaslGate:
         return lifetime_ms
 
     def _evaluate(self, token: "Buffer") -> tuple[bytes, Authenticated | None]:
-        """Has the exchange take a token of the client.
+        """Passes a token of the client to the exchange.
 
-        :raises AuthenticationRefused: the exchange refuses it, or it proves another user than before
+        :raises AuthenticationRefused: the exchange refuses it, or the client authenticates as another user than before
         :raises CloseConnection: the client authenticates again by another mechanism
         """
         if self._exchange is None:
@@ -270,9 +270,8 @@ class SaslGate:
         return answer, result
 
     def _illegal(self, frame: memoryview) -> Answer:
-        """Answers a request that is no token in its own format, and closes the connection.
-
-        :raises CloseConnection: the request is none that is answered here
+        """Answers a request that is not allowed during authentication in that request's own format, and closes the
+        connection. :raises CloseConnection: the API is not answered here
         """
         api = self._dispatcher.session.promise.apis.get(_api_key(frame))
         if api is None:
@@ -284,7 +283,7 @@ class SaslGate:
         return self._failed(str(error), shaped(request, error, version).encode_frame(correlation_id, version))
 
     def _failed(self, reason: str, pieces: "list[Buffer]") -> Answer:
-        """Sends the last answer and closes the connection, after a delay that slows down those who guess."""
+        """Sends the last response and closes the connection, after a delay that slows down guessing."""
         session = self._dispatcher.session
         self._settings.refused[self._mechanism] += 1
         logger.info("Failed authentication with %s on %s (%s)", session.client_host, session.listener, reason)

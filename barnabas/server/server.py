@@ -1,6 +1,6 @@
 """A node and its listeners as a list of services, started and stopped in order.
 
-Knows nothing of processes and signals. Whoever runs a server owns the event loop.
+Knows nothing of processes and signals. The caller owns the event loop.
 """
 
 import asyncio
@@ -45,11 +45,11 @@ class Server:
     """One node.
 
     ``clock``, ``files`` and ``random`` are the machine's, and ``scheduler`` is the event loop, unless others are passed
-    in. ``on_fatal`` is called with the reason when the broker cannot go on; the caller then has to stop the server.
+    in. ``on_fatal`` is called with the reason when the broker cannot continue; the caller then has to stop the server.
     ``features`` are the levels at which a new cluster starts, where they differ from the default; an existing cluster
-    has to be at these levels. ``wrap_peers`` puts something in front of what reaches other nodes. ``bind`` makes the
-    listening sockets. ``new_background`` makes what runs work beside the event loop; it is called with what reaches
-    the loop, and a name.
+    has to be at these levels. ``wrap_peers`` wraps the peers, which reach other nodes. ``bind`` makes the listening
+    sockets. ``new_background`` makes the executors of work outside the event loop; it is called with a function that
+    schedules a call in the loop, and a name.
 
     :raises ConfigError: ``barnabas.compatible.with`` names no release
     """
@@ -78,7 +78,7 @@ class Server:
         self._files = files or DiskFiles()
         self.clock = clock or SystemClock()
         self._scheduler = scheduler
-        self._random = random or SystemRandom()  # nonces and ids that nobody guesses
+        self._random = random or SystemRandom()  # nonces and ids that cannot be guessed
         self._services = Services()
         self.listeners: list[Listener] = []  #: for clients; a process that is only a controller has none
         self.controller_listeners: list[Listener] = []
@@ -88,18 +88,17 @@ class Server:
 
     @property
     def broker(self) -> Broker:
-        """The node, which is a broker."""
+        """The node. Only for a process that is a broker."""
         assert isinstance(self.node, Broker)
         return self.node
 
     async def start(self) -> None:
-        """Opens the data, binds the listeners, registers the broker, and lets clients in.
+        """Opens the data, binds the listeners, registers the broker, and accepts clients.
 
         :raises OSError: a directory cannot be used, or an address cannot be bound
         :raises LogDirectoryError: a log directory is in use, or is another node's
         :raises MetadataLogError: the metadata log cannot be read
-        :raises ConfigError: the listeners, or those of the other nodes, are not configured as their protocols need it;
-            an HTTP service is not configured as it needs it
+        :raises ConfigError: the configs of a listener, of those of the other nodes, or of an HTTP service are not valid
         """
         self.node = self._new_node()
         buffers, census = BufferPool(), Census()
@@ -121,14 +120,14 @@ class Server:
         self._controller_peers.close()
 
     async def stop(self) -> None:
-        """Lets nobody in any more, sends what was answered, and closes the broker cleanly."""
+        """Stops accepting clients, sends the written responses, and closes the broker cleanly."""
         await self._services.stop()
 
     def _in_order(self) -> list[Service]:
         """Returns the services in the order in which they are started.
 
-        The node registers under the ports that its listeners are bound to. A controller lets other nodes in before
-        that, a broker lets clients in once it has registered.
+        The node registers the ports that its listeners are bound to. A controller accepts connections before that, a
+        broker once it has registered.
         """
         every = [*self.controller_listeners, *self.listeners]
         return [
@@ -200,7 +199,7 @@ class Server:
         self.node.close()
 
     async def _catch_up(self) -> None:
-        """Waits until a broker knows what the controllers have committed, and opens its logs.
+        """Waits until the broker has applied the metadata that the controllers have committed, and opens its logs.
 
         :raises TimeoutError: that takes longer than ``initial.broker.registration.timeout.ms``
         """
@@ -215,13 +214,15 @@ class Server:
             node.open_logs()
 
     async def _resign(self) -> None:
-        """Waits for an election of another controller if this one leads, as long as an election may take."""
+        """Resigns if this controller is the active one, and waits for the election of another one, as long as an
+        election may take.
+        """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.config["controller.quorum.election.timeout.ms"] / 1000):
                 await _called(self.node.quorum.resign)
 
     async def _shut_down(self) -> None:
-        """Waits until others lead what this broker leads, if there are others."""
+        """Waits until other brokers, if there are any, lead the partitions that this broker leads."""
         node = self.node
         if isinstance(node, Broker) and len(node.image.brokers) > 1 and self.config["controlled.shutdown.enable"]:
             try:
@@ -231,9 +232,8 @@ class Server:
                 logger.warning("The controller has not moved the leaders away from this broker: it stops all the same")
 
     async def _register(self) -> None:
-        """Waits until the registration is committed.
-
-        :raises KafkaError: the controller refuses it, or it is lost
+        """Waits until the registration is committed. :raises KafkaError: the controller refuses it, or the request is
+        lost
         """
         registered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -247,7 +247,7 @@ class Server:
 
 
 async def _called(function: Callable[[Callable[[], object]], object]) -> None:
-    """Waits until ``function`` has called what it is given."""
+    """Waits until ``function`` has called the callback that it is given."""
     called: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def done() -> None:
@@ -276,7 +276,8 @@ async def _stop_accepting(listeners: list[Listener]) -> None:
 def connected(
     node: Node, resolve: Callable[[int], Endpoint | None], listener_name: str, mechanism_config: str
 ) -> "NetworkPeers":
-    """Returns what reaches the nodes whose endpoints ``resolve`` returns, as the configs of the listener want it.
+    """Returns the peers that reach the nodes whose endpoints ``resolve`` returns, by the security configs of the
+    listener.
 
     :param mechanism_config: the config that names the SASL mechanism
     :raises ConfigError: the listener's configs are not valid
@@ -292,7 +293,7 @@ def connected(
 
 
 def promise(release: str | None, telemetry: bool = False) -> Promise:
-    """Returns the APIs and versions that clients are told: all of them, or those of a release of Apache Kafka.
+    """Returns the APIs and versions for ApiVersions: all of them, or those of a release of Apache Kafka.
 
     :param telemetry: whether clients may push their metrics
 

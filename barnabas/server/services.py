@@ -24,7 +24,7 @@ class Service(Protocol):
 
 
 async def nothing() -> None:
-    """What a :class:`Step` does that has nothing to start, or to stop."""
+    """The start or stop of a :class:`Step` that has none."""
 
 
 class Step:

@@ -1,9 +1,9 @@
 """TLS between a socket and a :class:`~barnabas.server.connection.Connection`, which it serves as a transport.
 
-Knows nothing of frames, nor of where keys come from. It drives OpenSSL itself, on buffers in memory, and uses the event
-loop's plain sockets: so it decides what a stranger may cost. Until a handshake is finished there is no connection, only
-a bounded number of bytes, of seconds, and of others like it. Handshakes are worked on in a thread of their own, one
-after the other, since each costs as much as dozens of requests; OpenSSL works without the interpreter's lock.
+Knows nothing of frames, nor of where keys come from. It drives OpenSSL on buffers in memory, over the event loop's
+plain sockets, so that it can bound the cost of unauthenticated clients: until a handshake is finished there is no
+connection, and the bytes, the time and the number of handshakes are limited. Handshakes run in a thread of their own,
+one after the other, since each costs as much as dozens of requests; OpenSSL runs without the interpreter's lock.
 """
 
 import asyncio
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HANDSHAKE_S = 30.0
-"""How long a client may take for its handshake, also if it sends a byte now and then."""
+"""How long a handshake may take, even if the client goes on sending bytes."""
 
 MOST_UNFINISHED = 2_000
-"""How many handshakes of a listener may be unfinished. One more ends the oldest, which a client that waits for its own
-never is."""
+"""How many handshakes of a listener may be unfinished. One more ends the oldest."""
 
 MOST_HANDSHAKE_BYTES = 256 * 1024
 """How much a client may send before its handshake is finished: certificates, mostly."""
@@ -47,7 +46,7 @@ _HANDSHAKE_RECORD = 0x16
 
 
 class Host(Owner, Protocol):
-    """What TLS needs of its listener."""
+    """The part of the listener that TLS uses."""
 
     endpoint: Endpoint
 
@@ -63,17 +62,17 @@ class Handshakes:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, background: Background, most: int = MOST_UNFINISHED) -> None:
         self.loop = loop
-        self.background = background  #: where they are worked on
-        self.ciphertext = memoryview(bytearray(CIPHERTEXT_SIZE))  #: what is received passes through here
+        self.background = background  #: where they run
+        self.ciphertext = memoryview(bytearray(CIPHERTEXT_SIZE))  #: the buffer that all of them receive into
         self._most = most
-        self.finished = self.failed = 0  #: how many have come to their end since the start, and how many have not
+        self.finished = self.failed = 0  #: how many have succeeded since the start, and how many have failed
         self._unfinished: dict[TlsTransport, None] = {}
 
     def __len__(self) -> int:
         return len(self._unfinished)
 
     def begin(self, handshake: "TlsTransport") -> None:
-        """Takes a new one in; ends the oldest if there are too many."""
+        """Adds a new handshake; ends the oldest if there are too many."""
         if len(self._unfinished) >= self._most:
             next(iter(self._unfinished)).fail(f"{self._most} handshakes are unfinished")
         self._unfinished[handshake] = None
@@ -100,13 +99,13 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._tls = engine.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._connection: Connection | None = None
         self._deadline: asyncio.TimerHandle | None = None
-        self._tried = 0  # bytes that the handshake was tried with
-        self._is_full = False  # waits for the background before it receives more
+        self._tried = 0  # bytes received during the handshake
+        self._is_full = False  # pauses receiving while the background thread works
         self._first_byte = _HANDSHAKE_RECORD
         self._is_reading = True
         self._is_delivering = False
-        self._is_working = False  # in the background, where nobody else may touch the buffers
-        self._early = bytearray()  # what was received since
+        self._is_working = False  # while the background thread works, which alone may use the buffers
+        self._early = bytearray()  # bytes received meanwhile
         self.is_closing = False
         self.peer = ("", 0)
         self._tells_principal = listener.endpoint.security_protocol == "SSL"
@@ -123,7 +122,7 @@ class TlsTransport(asyncio.BufferedProtocol):
             self.let_in()
 
     def hold(self) -> None:
-        """Begins no handshake until the listener lets the client in."""
+        """Begins no handshake until the listener admits the client."""
         self.pause_reading()
 
     def let_in(self) -> None:
@@ -176,7 +175,7 @@ class TlsTransport(asyncio.BufferedProtocol):
     # ------------------------------------------------------------ the handshake
 
     def _advance(self) -> None:
-        """Goes on with the handshake, in the background, as far as what was received goes."""
+        """Continues the handshake with the received bytes, in the background thread."""
         self._incoming.write(self._early)
         self._tried += len(self._early)
         self._early.clear()
@@ -204,11 +203,11 @@ class TlsTransport(asyncio.BufferedProtocol):
             self.fail(f"{reason}{hint}")
 
     def _finish(self) -> None:
-        """Lets the client's connection begin."""
+        """Starts the client's connection."""
         self._end_handshake()
         self._flush()
         try:
-            # Over SASL_SSL, SASL says who the client is.
+            # Over SASL_SSL, SASL authenticates the client.
             shown = self._tls.getpeercert(binary_form=True) if self._tells_principal else None
             principal = self._engine.principal_of(shown)
         except (NoMatchingRule, ValueError) as error:
@@ -224,7 +223,7 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._deliver()
 
     def fail(self, reason: str) -> None:
-        """Ends a connection whose handshake does not come to its end."""
+        """Ends a connection whose handshake has failed."""
         self._end_handshake()
         if not self.is_closing:
             self._handshakes.failed += 1
@@ -243,7 +242,7 @@ class TlsTransport(asyncio.BufferedProtocol):
     # ------------------------------------------------------------ receiving
 
     def _deliver(self) -> None:
-        """Decrypts what was received into the connection's buffer, as long as the connection takes it."""
+        """Decrypts the received bytes into the connection's buffer, as long as the connection is read."""
         if self._is_delivering:
             return
         self._is_delivering = True
@@ -277,7 +276,7 @@ class TlsTransport(asyncio.BufferedProtocol):
             logger.info("Closing the connection of %s:%s: %s", *self.peer, error.reason or error)
             self.abort()
             return False
-        connection.buffer_updated(filled)  # with nothing, it gives the buffer back
+        connection.buffer_updated(filled)  # without any bytes, it gives the buffer back
         if ends and not self.is_closing:
             self.close()
         return filled == room and not ends
@@ -338,21 +337,21 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._handshakes.loop.call_soon(self._deliver)
 
     def close(self, reason: str = "", *, level: int = logging.DEBUG) -> None:
-        """Closes the connection, once what was written has been sent."""
+        """Closes the connection once the written data has been sent."""
         if self.is_closing:
             return
         if self._connection is None:
             self._end_handshake()
             logger.log(level, "Closing the connection of %s:%s: %s", *self.peer, reason)
         else:
-            with suppress(ssl.SSLError):  # its own part is written; the client's is not waited for
+            with suppress(ssl.SSLError):  # the own close_notify is written; that of the client is not waited for
                 self._tls.unwrap()
             self._flush()
         self.is_closing = True
         self._raw.close()
 
     def send_in_the_clear(self, data: bytes) -> None:
-        """Sends these bytes in place of a handshake, and closes: a fault that a test wants."""
+        """Sends these bytes instead of a handshake, and closes: a fault that a test has set."""
         self.is_closing = True
         self._raw.write(data)
         self._raw.close()
