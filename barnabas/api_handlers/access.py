@@ -1,6 +1,5 @@
-"""What the sender of one request may do.
-
-Knows nothing of the request but the name of its API. Apache Kafka's ``AuthHelper``.
+"""The rights of the sender of one request. Knows nothing of the request but the name of its API. Apache Kafka's
+``AuthHelper``.
 """
 
 import logging
@@ -48,7 +47,7 @@ class Access:
         """Returns whether the operation is allowed, and logs the decision.
 
         :param count: how often the request names the resource
-        :param logs_refusal: False where a refusal only hides the resource, or where another right would do
+        :param logs_refusal: False where a refusal only hides the resource, or where another right is enough
         """
         resource = Resource(kind, name)
         allowed = self._authorizer.allows(self._requester, operation, resource)
@@ -63,7 +62,7 @@ class Access:
     def allowed(
         self, operation: Operation, kind: ResourceType, names: Iterable[str], *, logs_refusal: bool = True
     ) -> frozenset[str]:
-        """Returns the names of the resources on which the operation is allowed. Each is asked about once."""
+        """Returns the names of the resources on which the operation is allowed. Each name is checked once."""
         return frozenset(
             name
             for name, count in Counter(names).items()

@@ -14,7 +14,7 @@ from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVo
 
 @api(AddRaftVoterRequest)
 def add_raft_voter(request: AddRaftVoterRequest, context: Context) -> Later[Response]:
-    """Adds the voter. The answer comes when that is committed, or with ``ack_when_committed`` false, appended."""
+    """Adds the voter. Responds when the change is committed; with ``ack_when_committed`` false, when it is appended."""
     leader = voter_changes.leader_of(context, request.cluster_id)
     key = voter_changes.key_of(request, "Add")
     endpoints = voter_changes.endpoints_of(request.listeners)

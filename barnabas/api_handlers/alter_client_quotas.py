@@ -1,6 +1,6 @@
 """AlterClientQuotas (API key 49): sets and removes quotas, or only checks whether they can be set (KIP-546).
 
-Knows nothing of the rules for quotas: the controller decides. Names of hosts are looked up before, in a thread.
+Knows nothing of the rules for quotas: the controller decides. Host names are looked up before, in a thread.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,7 +23,7 @@ Answer = AlterClientQuotasResponse | Later[AlterClientQuotasResponse]
 
 @api(AlterClientQuotasRequest)
 def alter_client_quotas(request: AlterClientQuotasRequest, context: Context) -> Answer:
-    """Changes the quotas of each entity by itself."""
+    """Changes the quotas of each entity independently of the others."""
     alterations = [
         QuotaAlteration(entity_of(entry), [(each.key, None if each.remove else each.value) for each in entry.ops])
         for entry in request.entries

@@ -1,6 +1,6 @@
 """AlterPartition (API key 56): the leader of partitions changes their ISRs (KIP-497, KIP-841, KIP-903).
 
-Knows nothing of who may be in sync: the controller decides.
+Knows nothing of which replicas may be in the ISR: the controller decides.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -21,7 +21,7 @@ EPOCHS_SINCE = 3
 def alter_partition(
     request: AlterPartitionRequest, context: Context
 ) -> AlterPartitionResponse | Later[AlterPartitionResponse]:
-    """Returns the new state of each partition, or why it keeps the old one."""
+    """Returns the new state of each partition, or the error with which the controller refused the change."""
     with_epochs = context.api_version >= EPOCHS_SINCE
     topics = [(topic.topic_id, [wanted(each, with_epochs) for each in topic.partitions]) for topic in request.topics]
 

@@ -25,7 +25,7 @@ Result = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
 def alter_user_scram_credentials(
     request: AlterUserScramCredentialsRequest, context: Context
 ) -> AlterUserScramCredentialsResponse | Later[AlterUserScramCredentialsResponse]:
-    """Changes the credential of each user by itself."""
+    """Changes the credentials of each user independently of the others."""
     command = commands.AlterUserScramCredentials(
         [commands.ScramDeletion(each.name, each.mechanism) for each in request.deletions],
         [

@@ -1,4 +1,4 @@
-"""A response that comes later: a handler returns it while it waits for data, members, a disk or replicas.
+"""A response that comes later: a handler returns it while it waits for data, group members, a flush or replicas.
 
 Knows nothing of sockets or of asyncio: resolving it calls a callback.
 """
@@ -25,7 +25,7 @@ class Later(Generic[R]):
 
     The handler keeps it and calls :meth:`resolve`. The connection sets a callback by :meth:`then`. If the client has
     disconnected before, the connection calls :meth:`cancel`, which calls ``on_cancel``: the handler then cancels its
-    timers and whatever else waits. A response after that is dropped.
+    timers and its waits. A response after that is dropped.
     """
 
     __slots__ = ("_cancelled", "_deliver", "_outcome", "on_cancel")
@@ -73,7 +73,7 @@ Answer = Response | Later[Any] | None
 
 
 def then(answer: Answer, change: Callable[[Any], Answer]) -> Answer:
-    """Returns the answer as ``change`` makes it of the response, which may come later."""
+    """Returns the result of ``change`` for the response, at once or later."""
     if not isinstance(answer, Later):
         return None if answer is None else change(answer)
     if answer.response is not None:
@@ -84,7 +84,7 @@ def then(answer: Answer, change: Callable[[Any], Answer]) -> Answer:
     def deliver(outcome: Response | CloseConnection) -> None:
         try:
             changed = outcome if isinstance(outcome, CloseConnection) else change(outcome)
-        except Exception:  # whoever resolves has other clients to answer
+        except Exception:  # the caller of resolve() has other clients to answer
             logger.exception("Cannot go on with %s", type(outcome).__name__)
             changed = CloseConnection("a response cannot be completed")
         if isinstance(changed, Later):

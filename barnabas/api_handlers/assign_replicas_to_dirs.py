@@ -1,6 +1,5 @@
-"""AssignReplicasToDirs (API key 73): a broker says in which log directories its replicas are (KIP-858).
-
-Knows nothing of what follows from it.
+"""AssignReplicasToDirs (API key 73): a broker reports the log directories of its replicas (KIP-858). Knows nothing of
+how the controller uses them.
 """
 
 from barnabas.api_handlers.answering import Later

@@ -1,6 +1,5 @@
-"""BeginQuorumEpoch (API key 53): a node tells that it leads the metadata quorum (KIP-595).
-
-Knows nothing of how elections go. Apache Kafka's ``KafkaRaftClient.handleBeginQuorumEpochRequest``.
+"""BeginQuorumEpoch (API key 53): the new leader of the metadata quorum announces itself (KIP-595). Knows nothing of how
+elections work. Apache Kafka's ``KafkaRaftClient.handleBeginQuorumEpochRequest``.
 """
 
 from barnabas.api_handlers import elections

@@ -1,5 +1,4 @@
-"""BrokerHeartbeat (API key 63): a broker says that it lives, and what it wants (KIP-631).
-
+"""BrokerHeartbeat (API key 63): a broker keeps its session, and asks to be unfenced, fenced or shut down (KIP-631).
 Knows nothing of sessions: the controller decides.
 """
 
@@ -15,7 +14,7 @@ from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, Brok
 def broker_heartbeat(
     request: BrokerHeartbeatRequest, context: Context
 ) -> BrokerHeartbeatResponse | Later[BrokerHeartbeatResponse]:
-    """Returns in which state the broker is now."""
+    """Returns whether the broker is fenced, caught up, and may shut down."""
     command = BrokerHeartbeat(
         request.broker_id,
         request.broker_epoch,

@@ -1,7 +1,7 @@
 """BrokerRegistration (API key 62): registers a broker that has started (KIP-631).
 
-Knows nothing of what a registration has to have: the controller decides. The response has no place for a text, which is
-logged here.
+Knows nothing of what makes a registration valid: the controller decides. The response has no field for an error
+message, which is logged here.
 """
 
 import logging

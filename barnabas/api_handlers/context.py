@@ -28,13 +28,13 @@ class Context:
         correlation_id: int = 0,
         time_ms: int = 0,
     ) -> None:
-        self.broker = cast("Broker", node)  #: on a controller's listener only what every node has is there
+        self.broker = cast("Broker", node)  #: on a controller's listener it may be a plain Node, without partitions
         self.session = session
         self.api_version = api_version
         self.client_id = client_id
         self.correlation_id = correlation_id
         self.time_ms = time_ms  #: when the broker began to serve the request, in milliseconds since 1970
-        self.meter: Meter | None = None  #: what the request costs its client; None while no quota is set
+        self.meter: Meter | None = None  #: charges the request to its client's quotas; None while no quota is set
 
     @property
     def is_elsewhere(self) -> bool:

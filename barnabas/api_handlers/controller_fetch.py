@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @api(FetchRequest)
 def controller_fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[FetchResponse]:
-    """Reads the metadata log. The answer may wait until there is more to read, or until more is committed."""
+    """Reads the metadata log. The response may wait for more records, or for a higher high watermark."""
     log, sender = leader_log(context.broker), sender_of(context)
     response, tells = log.fetch(request, sender, context.time_ms)
     return response if tells or request.max_wait_ms == 0 else Waiting(request, response, sender, log, context).later
 
 
 def leader_log(node: "Node") -> LeaderLog:
-    """Returns the log as the node serves it to others. :raises NotController: the node is no controller"""
+    """Returns the metadata log that the node serves to others. :raises NotController: the node is not a controller"""
     found = node.quorum.leader_log
     if found is None:
         raise NotController
@@ -38,7 +38,7 @@ def sender_of(context: Context) -> Sender:
 
 
 class Waiting:
-    """A fetch that has found nothing new."""
+    """A fetch that waits for new records."""
 
     def __init__(
         self, request: FetchRequest, response: FetchResponse, sender: Sender, log: LeaderLog, context: Context
@@ -55,7 +55,7 @@ class Waiting:
         log.wait(self.advanced)
 
     def advanced(self) -> None:
-        """Answers in the next turn of the loop, with all that is committed in this one."""
+        """Responds in the next turn of the loop, with everything that is committed in this one."""
         self._timer.cancel()
         self._timer = self._scheduler.call_later(0, self.look)
 
@@ -64,7 +64,7 @@ class Waiting:
         self.later.resolve(response)
 
     def expire(self) -> None:
-        """Answers that there is nothing new."""
+        """Responds without records."""
         self.stop()
         self.later.resolve(self._response)
 

@@ -21,7 +21,7 @@ Result = CreateAclsResponse.AclCreationResult
 
 @api(CreateAclsRequest)
 def create_acls(request: CreateAclsRequest, context: Context) -> CreateAclsResponse | Later[CreateAclsResponse]:
-    """Creates each ACL by itself.
+    """Creates each ACL independently of the others.
 
     Without an authorizer each entry is SECURITY_DISABLED.
     """
@@ -54,5 +54,7 @@ def respond(results: Sequence[KafkaError | None]) -> CreateAclsResponse:
 
 
 def _message(error: KafkaError | None) -> str | None:
-    """Returns what Apache Kafka says: nothing of its own failures, and an empty text if there is no error."""
+    """Returns the error message of Apache Kafka's response: none for an unexpected error, an empty text without an
+    error.
+    """
     return None if isinstance(error, UnknownServerError) else text_of(error) or ""

@@ -45,9 +45,9 @@ def create_delegation_token(request: CreateDelegationTokenRequest, context: Cont
 
 
 def owner_of(request: CreateDelegationTokenRequest, context: Context) -> Principal:
-    """Returns the principal that is to own the token: the requester, unless there is another name.
+    """Returns the owner of the new token: the requester, unless the request names another principal.
 
-    :raises UnknownServerError: the other name has no type, as Apache Kafka answers
+    :raises UnknownServerError: the request names an owner without a type; Apache Kafka has the same error
     """
     if not request.owner_principal_name:
         return context.session.principal
@@ -59,13 +59,13 @@ def owner_of(request: CreateDelegationTokenRequest, context: Context) -> Princip
 def refused(
     request: CreateDelegationTokenRequest, context: Context, error: KafkaError
 ) -> CreateDelegationTokenResponse:
-    """Returns the refusal of this broker. The controller's has other times."""
+    """Returns the error response of this broker. That of the controller has other times."""
     return response(owner_of(request, context), context.session.principal, error=error)
 
 
 @error_shape(CreateDelegationTokenRequest)
 def failed(request: CreateDelegationTokenRequest, error: KafkaError, version: int) -> CreateDelegationTokenResponse:
-    """Names nobody (``CreateDelegationTokenRequest.getErrorResponse``)."""
+    """Returns the error response, without owner and requester (``CreateDelegationTokenRequest.getErrorResponse``)."""
     return response(ANONYMOUS, ANONYMOUS, error=error)
 
 
@@ -78,7 +78,7 @@ def response(
     no_time: int = NO_TIME,
 ) -> CreateDelegationTokenResponse:
     """
-    :param no_time: the times of a token that there is not
+    :param no_time: the value of the three times if there is no token
     """
     return CreateDelegationTokenResponse(
         error_code=code_of(error),

@@ -27,7 +27,7 @@ NO_LOW_WATERMARK = -1
 
 Answers = dict[tuple[str, int], Answer]
 Pending = dict[tuple[str, int], int]
-"""The offsets before which some replica still has records."""
+"""The offsets up to which some replica has not deleted its records yet."""
 
 
 @api(DeleteRecordsRequest)
@@ -54,7 +54,9 @@ def response_of(answers: Answers) -> DeleteRecordsResponse:
 
 
 def answer(topic: str, index: int, offset: int, context: Context, pending: Pending) -> Answer:
-    """Deletes on the leader. What followers have to delete, too, is added to ``pending``."""
+    """Deletes on the leader. Partitions with followers, which have to delete the records as well, are added to
+    ``pending``.
+    """
     try:
         partition = context.broker.partition(topic, index)
         if topic in INTERNAL:

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas (API key 48): the quotas of the entities that a filter finds (KIP-546).
+"""DescribeClientQuotas (API key 48): the quotas of the entities that match a filter (KIP-546).
 
 Knows nothing of how quotas are enforced. Rules of Apache Kafka's ``ClientQuotasImage``.
 """
@@ -21,7 +21,7 @@ EXACT, DEFAULT, ANY = range(3)
 MATCH_TYPES = {EXACT: "MATCH_TYPE_EXACT", DEFAULT: "MATCH_TYPE_DEFAULT", ANY: "MATCH_TYPE_SPECIFIED"}
 
 Filter = Mapping[str, tuple[bool, str] | None]
-"""What the part of each type has to be, as in the image; None: anything."""
+"""By type, the name that an entity must have, as in the image; None matches any."""
 
 
 @api(DescribeClientQuotasRequest)
@@ -40,7 +40,7 @@ def describe_client_quotas(request: DescribeClientQuotasRequest, context: Contex
 
 @error_shape(DescribeClientQuotasRequest)
 def refused(request: DescribeClientQuotasRequest, error: KafkaError, version: int) -> Response:
-    """Refuses the request. There are no entries then, not even an empty array of them."""
+    """Refuses the request. The array of entries is null, not empty."""
     return derived(request, error, version, entries=None)
 
 
@@ -60,7 +60,8 @@ def matches(entity: QuotaEntity, wanted: Filter, *, strict: bool) -> bool:
 def checked(components: Sequence[Component]) -> Filter:
     """Returns the filter of a request.
 
-    :raises InvalidRequest: the types of the components are not one, or not together; or a match is not of its kind
+    :raises InvalidRequest: the entity types of the components are empty, repeated, or cannot be combined; or a match
+        type has a wrong match string
     :raises UnsupportedVersion: a type is unknown
     """
     wanted: dict[str, tuple[bool, str] | None] = {}

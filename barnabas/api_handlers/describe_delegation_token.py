@@ -29,7 +29,7 @@ def describe_delegation_token(
 ) -> DescribeDelegationTokenResponse:
     """Lists the tokens that the sender may see: all of them, or those of the named owners and renewers.
 
-    :raises DelegationTokenRequestNotAllowed: the session may not ask
+    :raises DelegationTokenRequestNotAllowed: the session may not use token APIs
     :raises DelegationTokenAuthDisabled: there are no tokens in this cluster
     """
     if not is_allowed(context):
@@ -55,7 +55,7 @@ def is_wanted(token: DelegationTokenRecord, principals: Sequence[str] | None) ->
 
 
 def may_describe(token: DelegationTokenRecord, access: Access | None) -> bool:
-    """Returns whether the sender has the right to see what is not its own. Without an authorizer everybody has."""
+    """Returns whether the sender may describe a token of other users. Without an authorizer every sender may."""
     if access is None:
         return True
     return access.allows(

@@ -1,6 +1,6 @@
 """DescribeQuorum (API key 55): the voters and observers of the metadata quorum, and their log end offsets (KIP-595).
 
-Knows nothing of how replicas fetch. Only the leader knows how far they are.
+Knows nothing of how replicas fetch. Only the leader knows their log end offsets.
 """
 
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ Partition = Topic.PartitionData
 
 @api(DescribeQuorumRequest)
 def describe_quorum(request: DescribeQuorumRequest, context: Context) -> DescribeQuorumResponse:
-    """Describes the metadata quorum. A request for anything else, or for more, has UNKNOWN_TOPIC_OR_PARTITION."""
+    """Describes the metadata quorum. A request that names other partitions has UNKNOWN_TOPIC_OR_PARTITION."""
     requested = [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in request.topics]
     if requested == [(CLUSTER_METADATA, [0])]:
         partition = metadata_partition(context.broker)

@@ -86,7 +86,7 @@ def _describe(group: RequestGroup, context: Context, reply: Callable[[Group], ob
 def _known(
     topics: Sequence[RequestGroup.DescribeShareGroupOffsetsRequestTopic], context: Context
 ) -> tuple[list[TopicPartition], Outcomes, list[Topic]]:
-    """Returns the partitions that exist, outcomes of those that their topics lack, and topics that do not exist."""
+    """Returns the partitions that exist, the outcomes of those that do not, and the topics that do not exist."""
     partitions: list[TopicPartition] = []
     lacking: Outcomes = {}
     unknown = []
@@ -115,7 +115,7 @@ def _topic(topic_id: bytes, outcomes: Sequence[tuple[int, Outcome]], ends: Offse
 def _partition(index: int, outcome: Outcome, end: int | KafkaError | None) -> Partition:
     """Returns the row of a partition.
 
-    :param end: the end of what consumers can read; None if it is not needed
+    :param end: the end offset for consumers; None if it is not needed
     """
     error = end if outcome.error is None else outcome.error
     if isinstance(error, KafkaError):

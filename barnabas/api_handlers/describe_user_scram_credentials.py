@@ -23,7 +23,7 @@ Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 def describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, context: Context
 ) -> DescribeUserScramCredentialsResponse:
-    """Describes the users that are named, or all if none is."""
+    """Describes the named users, or all users if none is named."""
     credentials = context.broker.image.credentials
     found: dict[str, list[Result.CredentialInfo]] = {}
     for (user, mechanism), record in credentials.items():
@@ -53,7 +53,7 @@ def refused(
 ) -> DescribeUserScramCredentialsResponse:
     """Refuses the request. Each result is one without a name (``DescribeUserScramCredentialsRequest``).
 
-    Apache Kafka fails here where no user is named, and never answers, or closes the connection during a SASL exchange.
+    If no user is named, Apache Kafka fails here: it never responds, or closes the connection during a SASL exchange.
     """
     result = Result(user="", error_code=error.code, error_message=str(error), credential_infos=[])
     return DescribeUserScramCredentialsResponse(

@@ -1,6 +1,6 @@
-"""What the handlers of the requests of elections have in common: Vote, BeginQuorumEpoch and EndQuorumEpoch.
+"""The common parts of the handlers of Vote, BeginQuorumEpoch and EndQuorumEpoch.
 
-Knows nothing of how elections go.
+Knows nothing of how votes are decided.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from barnabas.wire.messages.vote import VoteRequest, VoteResponse
 
 
 class NamedEndpoint(Protocol):
-    """Where a leader listens, as a request says it."""
+    """An endpoint of the leader in a request."""
 
     name: str
     host: str
@@ -28,7 +28,7 @@ R = TypeVar("R", VoteResponse, BeginQuorumEpochResponse, EndQuorumEpochResponse)
 
 
 def voter_of(context: Context) -> RaftVoter:
-    """Returns this node as a voter. :raises NotController: it takes no part in elections"""
+    """Returns this node as a voter. :raises NotController: this node is not a voter"""
     quorum = context.broker.quorum
     if not isinstance(quorum, RaftVoter):
         raise NotController
@@ -36,7 +36,7 @@ def voter_of(context: Context) -> RaftVoter:
 
 
 def check(request: VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest, context: Context) -> None:
-    """Checks what concerns the whole request.
+    """Checks the fields of the whole request.
 
     :raises InconsistentClusterId: it is meant for another cluster
     :raises InvalidRequest: it is for another partition than that of the metadata log
@@ -49,12 +49,12 @@ def check(request: VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest
 
 
 def meant(voter_id: int, directory_id: bytes, voter: RaftVoter) -> ReplicaKey:
-    """Returns the voter that a request names; this one, if it names none."""
+    """Returns the replica key that a request names; that of this node if it names none."""
     return voter.key if voter_id == NO_NODE else ReplicaKey(voter_id, directory_id)
 
 
 def learn(endpoints: Iterable[NamedEndpoint], leadership: Leadership, voter: RaftVoter, context: Context) -> None:
-    """Notes where a leader says that it listens, unless it has been replaced."""
+    """Stores the endpoints that a leader sends, unless its epoch is old."""
     leader_id, epoch = leadership
     for each in endpoints if leader_id != NO_NODE and epoch >= voter.leadership.epoch else ():
         if each.name == context.broker.config.controller_listener_name:
@@ -62,7 +62,7 @@ def learn(endpoints: Iterable[NamedEndpoint], leadership: Leadership, voter: Raf
 
 
 def answer(kind: type[R], voter: RaftVoter, context: Context, error: KafkaError | None, **fields: Any) -> R:
-    """Returns the response for the partition of the metadata log, which names the leader and where it listens."""
+    """Returns the response for the partition of the metadata log, which names the leader and its endpoints."""
     leader_id, epoch = voter.leadership
     topic: Any = kind.TopicData
     partition = topic.PartitionData(

@@ -1,6 +1,6 @@
 """EndQuorumEpoch (API key 54): the leader of the metadata quorum resigns (KIP-595).
 
-Knows nothing of how elections go. Apache Kafka's ``KafkaRaftClient.handleEndQuorumEpochRequest``.
+Knows nothing of how elections work. Apache Kafka's ``KafkaRaftClient.handleEndQuorumEpochRequest``.
 """
 
 from barnabas.api_handlers import elections
@@ -14,7 +14,7 @@ from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQu
 
 @api(EndQuorumEpochRequest)
 def end_quorum_epoch(request: EndQuorumEpochRequest, context: Context) -> EndQuorumEpochResponse:
-    """Begins an election when it is this node's turn."""
+    """Starts an election, after a delay that depends on this node's place among the preferred successors."""
     voter = elections.voter_of(context)
     elections.check(request, context)
     (topic,) = request.topics

@@ -1,4 +1,4 @@
-"""Envelope (API key 58): answers a request that a broker forwards, as its client (KIP-590).
+"""Envelope (API key 58): answers a request that a broker forwards, with the rights of its client (KIP-590).
 
 Knows nothing of the request in it. Apache Kafka's ``EnvelopeUtils`` and ``RequestChannel.Request.buildResponseSend``.
 """
@@ -92,7 +92,9 @@ def parsed(frame: bytes) -> tuple[Api, RequestHeader, int]:
 
 
 def enclosed(response: Response, inner: Context) -> EnvelopeResponse:
-    """Returns the envelope of a response. If this node is not the active controller, the envelope itself says so."""
+    """Returns the envelope of a response. If this node is not the active controller, the envelope itself has
+    NOT_CONTROLLER.
+    """
     elsewhere = NotLeaderOrFollower if isinstance(response, DescribeQuorumResponse) else NotController
     if elsewhere.code in error_codes(response):
         return EnvelopeResponse(error_code=NotController.code)

@@ -27,7 +27,7 @@ KEYS: Final = frozenset({
     "group_id", "index", "name", "partition", "partition_index", "producer_id", "resource_name", "resource_type",
     "topic", "topic_id",
 })  # fmt: skip
-"""Fields that say what an entry of a response is about, where they have the same name in the request."""
+"""Fields that identify an entry of a response, and have the same name in the request."""
 
 
 def error_shape(request: type[Request]) -> Callable[[S], S]:
@@ -48,7 +48,7 @@ def error_shape(request: type[Request]) -> Callable[[S], S]:
 def error_response(request: Request, error: KafkaError, version: int) -> Response:
     """Returns the response to a request that has failed as a whole.
 
-    :raises CloseConnection: a response to this request has no place for an error in that version
+    :raises CloseConnection: the response has no error code in that version
     """
     response: Response = shaped(request, error, version)
     if not has_error(response, version):
@@ -57,7 +57,7 @@ def error_response(request: Request, error: KafkaError, version: int) -> Respons
 
 
 def shaped(request: Request, error: KafkaError, version: int) -> Any:
-    """Returns the response with the error wherever it has a place for it, even if it has none."""
+    """Returns the response with the error in each of its error codes, even if it has none."""
     _ = APIS[request.api_key].handle  # imports the module, which registers its shape
     return SHAPES.get(type(request), derived)(request, error, version)
 

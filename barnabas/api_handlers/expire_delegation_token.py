@@ -1,6 +1,6 @@
 """ExpireDelegationToken (API key 40): brings the expiry of a token forward (KIP-48).
 
-Knows nothing of who may do it: the controller decides. Apache Kafka's ``KafkaApis.handleExpireTokenRequest``.
+Knows nothing of who may change a token: the controller decides. Apache Kafka's ``KafkaApis.handleExpireTokenRequest``.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -17,7 +17,7 @@ Answer = ExpireDelegationTokenResponse | Later[ExpireDelegationTokenResponse]
 
 @api(ExpireDelegationTokenRequest)
 def expire_delegation_token(request: ExpireDelegationTokenRequest, context: Context) -> Answer:
-    """Answers when the token expires now."""
+    """Responds with the new expiry of the token."""
     if not is_allowed(context):
         return ExpireDelegationTokenResponse(
             error_code=DelegationTokenRequestNotAllowed.code, expiry_timestamp_ms=NO_TIME

@@ -113,7 +113,7 @@ def fetch(
 
 
 def follower_of(request: FetchRequest, version: int) -> tuple[int, int]:
-    """Returns id and broker epoch of the broker that copies a log, which no quota of clients counts for; -1: none."""
+    """Returns id and broker epoch of the fetching follower, which client quotas do not count; -1 for a consumer."""
     if version < REPLICA_STATE:
         return request.replica_id, -1
     return request.replica_state.replica_id, request.replica_state.replica_epoch
@@ -179,10 +179,12 @@ class Reading:
         self._has_waited = False
         self._cached_only = True
         self.not_cached: list[NotCached] = []
-        self._progress: list[tuple[Partition, RequestedPartition, int]] = []  # of a follower, not taken in yet
+        self._progress: list[
+            tuple[Partition, RequestedPartition, int]
+        ] = []  # of a follower, not recorded by the leader yet
         self._follower_id, self._follower_epoch = follower_of(request, self._version)
         self._is_follower = self._follower_id >= 0
-        self._rack = ""  # that a consumer should be sent to
+        self._rack = ""  # preferred read replicas
         if self._is_follower:
             self.isolation_level, self.max_bytes = READ_LOG_END, request.max_bytes
         else:
@@ -266,7 +268,7 @@ class Reading:
     # ------------------------------------------------------------ reading
 
     def read_loaded(self) -> tuple[list[PartitionAnswer], int, bool]:
-        """Does what :meth:`read` does after :attr:`not_cached` was loaded. Waits for the disk if it is needed again."""
+        """Does what :meth:`read` does, after :attr:`not_cached` was loaded. This read may block on the disk."""
         self._cached_only = False
         return self.read()
 
@@ -276,9 +278,8 @@ class Reading:
         return self.read()[0]
 
     def read(self) -> tuple[list[PartitionAnswer], int, bool]:
-        """Returns the answers, their number of bytes, and whether waiting is pointless.
-
-        The answers are of no use when some records are not in the page cache: see :attr:`not_cached`.
+        """Returns the answers, their number of bytes, and whether waiting is pointless. If :attr:`not_cached` is set,
+        some records are not in the page cache, and the answers must not be used.
         """
         answers: list[PartitionAnswer] = []
         missing: list[PartitionAnswer] = []
@@ -347,7 +348,9 @@ class Reading:
         return answers + self._last(missing) if missing or self.refused else answers, size, is_complete
 
     def _last(self, missing: list[PartitionAnswer]) -> list[PartitionAnswer]:
-        """Returns the answers that come last. By name, Apache Kafka finds out about rights and topics in one go."""
+        """Returns the answers that come last. For requests with topic names, Apache Kafka checks rights and existence
+        in one pass.
+        """
         if self._version >= BY_ID or not missing or not self.refused:
             return missing + self.refused
         places = {key: place for place, key in enumerate(self.wanted)}
@@ -366,7 +369,9 @@ class Reading:
             partition.check_epoch(epoch)
 
     def _other(self, partition: Partition, requested: RequestedPartition) -> PartitionData | None:
-        """Returns the answer without records that goes before a read: to read elsewhere, or from another offset."""
+        """Returns the answer that replaces a read: a preferred read replica, or a diverging epoch. None if the log is
+        to be read.
+        """
         if self._rack and partition.leads:
             from barnabas.api_handlers.preferred_replica import preferred
 
@@ -378,16 +383,17 @@ class Reading:
     def _for_follower(
         self, partition: Partition, requested: RequestedPartition, log_end_offset: int, records: bytes
     ) -> bytes:
-        """Makes a note of where the follower is. Returns the records; none for a throttled one that is not in sync."""
+        """Notes the fetch offset of the follower. Returns the records; none for a throttled follower that is not in
+        sync.
+        """
         if not self._has_waited:
             self._progress.append((partition, requested, log_end_offset))
         return b"" if is_held_back(self.broker, partition, self._follower_id) else records
 
     def take_in(self) -> None:
-        """Has the leaders know where their follower is, since it fetches from there (``Partition.fetchRecords``).
-
-        This may complete the requests of producers, whose next ones append at once. So it comes when all is read, and
-        what waits for appends is told of them.
+        """Passes the fetch offsets of the follower to the leaders (``Partition.fetchRecords``). This may complete
+        Produce requests, and the producers' next requests append at once. So it is called after all reads, and waiting
+        fetches see these appends.
         """
         progress, self._progress = self._progress, []
         for partition, requested, log_end_offset in progress:
@@ -404,7 +410,7 @@ class Reading:
                 )
 
     def _find(self, want: SessionPartition) -> Partition:
-        """Returns a partition that is not hosted under its key: its topic may have been created or deleted since."""
+        """Looks up a partition that is not hosted under its key: its topic may have been created or deleted since."""
         if want.topic_id == ZERO_UUID:
             if self._version >= BY_ID:
                 raise UnknownTopicId
@@ -481,21 +487,18 @@ class Reading:
         return response
 
     def go_on(self) -> None:
-        """Counts the time that the request costs its client, after it has waited."""
+        """Resumes the request time of the client's quota, after the wait."""
         if self._context.meter is not None:
             self._context.meter.go_on()
 
     def wait(self) -> None:
-        """Counts no time while the request waits."""
+        """Pauses the request time of the client's quota during the wait."""
         if self._context.meter is not None:
             self._context.meter.stop()
 
 
 def check_limit(limit: int, log: PartitionLog, offset: int, up_to: int) -> None:
-    """Checks that nothing has to be read with a negative limit.
-
-    :raises UnknownServerError: it has
-    """
+    """Checks that no partition is to be read with a negative limit. :raises UnknownServerError: one is"""
     if log.log_start_offset <= offset < up_to:
         raise UnknownServerError(f"{limit} bytes cannot be read")
 

@@ -13,7 +13,7 @@ from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSna
 
 @api(FetchSnapshotRequest)
 def fetch_snapshot(request: FetchSnapshotRequest, context: Context) -> FetchSnapshotResponse:
-    """Reads the piece at the position that the sender has come to."""
+    """Reads the piece at the position in the request."""
     return leader_log(context.broker).fetch_snapshot(request, sender_of(context))
 
 

@@ -1,4 +1,4 @@
-"""Forwards a client's request to the active controller, and its answer to the client.
+"""Forwards a client's request to the active controller, and the response to the client.
 
 Knows nothing of any API. Imported on nodes that are not the active controller. Apache Kafka's ``ForwardingManager`` and
 ``KafkaApis.forwardToController`` (KIP-590).
@@ -38,16 +38,17 @@ NO_VERSION = 0, -1
 
 
 def sender_of(context: Context) -> Sender:
-    """Returns who has sent the request at hand."""
+    """Returns the sender of the current request."""
     session = context.session
     return Sender(session.principal, session.client_host, session.by_token, context.client_id, context.correlation_id)
 
 
 def answerable(apis: Mapping[int, Api], controllers: ApiVersions | None) -> dict[int, Api]:
-    """Returns the APIs of a broker: what it forwards in versions that the active controller has, too.
+    """Returns the APIs that a broker advertises: forwarded APIs only in versions that the active controller has as
+    well.
 
-    Apache Kafka's ``ApiVersionsResponse.intersectForwardableApis``. While the controller's versions are not known, its
-    own are advertised.
+    Apache Kafka's ``ApiVersionsResponse.intersectForwardableApis``. While the controller's versions are not known, the
+    broker advertises its own.
     """
     if controllers is None:
         return dict(apis)
@@ -64,10 +65,8 @@ def answerable(apis: Mapping[int, Api], controllers: ApiVersions | None) -> dict
 
 
 def forward(request: Request, context: Context) -> Any:
-    """Returns the answer of the active controller, which comes later.
-
-    Without one it is REQUEST_TIMED_OUT. If the controller does not know the version, the client's connection is closed:
-    it then asks for the versions anew.
+    """Returns the response of the active controller, which comes later; REQUEST_TIMED_OUT if there is none in time. If
+    the controller does not know the version, the client's connection is closed: it then sends ApiVersions again.
     """
     later: Later[Any] = Later()
     envelope = enveloped(request, context.api_version, sender_of(context))

@@ -1,4 +1,5 @@
-"""Forwards changes of configs: what a broker has not decided itself, after it has checked what is meant for it.
+"""Forwards config changes to the active controller, except those that the broker decides itself. The broker checks its
+own configs first.
 
 Knows nothing of what a config means. Imported on nodes that are not the active controller. Apache Kafka's
 ``ConfigAdminManager``: ``preprocess``, ``copyWithoutPreprocessed`` and ``reassembleIncrementalResponse``.
@@ -26,10 +27,10 @@ def forward_rest(
     result: Callable[[Any, KafkaError | None], Any],
     context: Context,
 ) -> Any:
-    """Returns the response to a request of which the controller decides the rest.
+    """Returns the response to a request, after the controller has decided the rest of it.
 
-    :param done: errors, or None, of the resources that are answered already, by their places in the request
-    :param alteration: what the command takes of a resource
+    :param done: results (an error or None) of the resources that the broker has decided, by their index in the request
+    :param alteration: returns the arguments of the command for a resource
     :param result: makes the part of the response about a resource
     """
     errors = dict(done)
@@ -60,7 +61,9 @@ def forward_rest(
 
 
 def refusal(command: Any, context: Context) -> KafkaError | None:
-    """Returns why this broker cannot go on with new configs of its own or of all brokers, or of an unknown resource."""
+    """Returns the error if this broker refuses new configs of itself or of all brokers, or if the type of the resource
+    is unknown.
+    """
     node = context.broker
     heartbeats = Heartbeats(node.clock, lambda: 0)  # which configs do not depend on
     around = Surroundings(node.config, node.config_rules, node.random, heartbeats)

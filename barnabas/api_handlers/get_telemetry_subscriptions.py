@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions (API key 71): which of its metrics a client shall push, and how often (KIP-714).
+"""GetTelemetrySubscriptions (API key 71): the metrics that a client has to push, and how often (KIP-714).
 
 Knows nothing of how subscriptions are matched. Advertised only where metrics are on.
 """
@@ -15,14 +15,14 @@ from barnabas.wire.messages.get_telemetry_subscriptions import (
 )
 
 UNKNOWN = "unknown"
-"""The software of a client that has not told it."""
+"""The software name and version of a client that has sent none."""
 
 
 @api(GetTelemetrySubscriptionsRequest)
 def get_telemetry_subscriptions(
     request: GetTelemetrySubscriptionsRequest, context: Context
 ) -> GetTelemetrySubscriptionsResponse:
-    """Returns what the client shall push. :raises KafkaError: it asks too early"""
+    """Returns the subscription of the client. :raises KafkaError: the request is too early"""
     telemetry, session = telemetry_of(context), context.session
     instance = telemetry.ask(bytes(request.client_instance_id), attributes_of(context), session.number, context.time_ms)
     session.on_close(telemetry.disconnected)
@@ -46,7 +46,7 @@ def telemetry_of(context: Context) -> Telemetry:
 
 
 def attributes_of(context: Context) -> Mapping[str, str | None]:
-    """Returns what is known of a client before it has an id."""
+    """Returns the attributes of a client that subscriptions match, apart from its instance id."""
     session = context.session
     return {
         "client_id": context.client_id,

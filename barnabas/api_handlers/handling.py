@@ -1,4 +1,4 @@
-"""Has a request answered by its handler, and its errors in the shape that the API has for them.
+"""Calls the handler of a request, and turns an error that it raises into the API's error response.
 
 Knows nothing of bytes or connections.
 """
@@ -17,19 +17,18 @@ from barnabas.wire.message import Request
 logger = logging.getLogger(__name__)
 
 Handle = Callable[[Api, Request, Context], Answer]
-"""Has a request answered: :func:`handle`, or what counts requests on the way to it."""
+"""Answers a request: :func:`handle`, or a wrapper of it that counts requests."""
 
 EXEMPT: Final = frozenset({27, 52, 53, 54, 56, 58, 59, 82})
 """WriteTxnMarkers, AlterPartition, Envelope (the request in it counts), and what the voters of the quorum send."""
 
 EXEMPT_ON_CONTROLLERS: Final = frozenset({1, 55, 80, 81})
-"""What a controller has the quorum answer (``ControllerApis.handleRaftRequest``)."""
+"""The APIs that the quorum answers on a controller (``ControllerApis.handleRaftRequest``)."""
 
 
 def handle(api: Api, request: Request, context: Context) -> Answer:
-    """Calls the handler. An error that it raises becomes the answer, in the shape that the API has for errors.
-
-    :raises CloseConnection: the protocol has no answer to the request, or none that has a place for the error
+    """Calls the handler. An error that it raises becomes the API's error response. :raises CloseConnection: the request
+    has no response, or its response has no error code
     """
     try:
         if context.broker.authorizer is not None:
@@ -46,12 +45,12 @@ def handle(api: Api, request: Request, context: Context) -> Answer:
 
 
 def is_exempt(api_key: int, promise: Promise) -> bool:
-    """Returns whether the time of such a request counts for no client: nodes send it one another."""
+    """Returns whether the request is exempt from request quotas, since nodes send it to each other."""
     return api_key in EXEMPT or (promise.is_controllers and api_key in EXEMPT_ON_CONTROLLERS)
 
 
 def guarded(api: Api, request: Request, context: Context) -> Answer:
-    """Has the request answered as far as its sender's rights go. Imported when it is needed."""
+    """Answers the request within the rights of its sender. Imported when it is needed."""
     from barnabas.api_handlers.rights.guarding import guarded
 
     return guarded(api, request, context)

@@ -1,7 +1,8 @@
-"""What a leader sends to throttled replicas: counted, and held back from those that are not in sync (KIP-73).
+"""The leader's replication throttle: counts bytes sent to throttled replicas, and sends none to those out of sync while
+the rate is exceeded (KIP-73).
 
 Knows nothing of requests. Rules of Apache Kafka's ``ReplicaManager.shouldLeaderThrottle``: a follower in the ISR is
-counted, and gets what it asks for.
+counted, but never throttled.
 """
 
 from barnabas.broker import Broker
@@ -26,6 +27,6 @@ def is_held_back(broker: Broker, partition: Partition, follower_id: int) -> bool
 
 
 def count(broker: Broker, partition: Partition | None, size: int) -> None:
-    """Counts what a follower is sent."""
+    """Counts the bytes that a follower is sent."""
     if size and partition is not None and is_counted(broker, partition):
         broker.leader_throttle.record(size, broker.clock.time_ms())

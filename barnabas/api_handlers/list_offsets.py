@@ -105,11 +105,9 @@ def answer(topic: str, requested: RequestedPartition, request: ListOffsetsReques
 
 
 def check_available(partition: Partition, timestamp: int, found: Found, version: int) -> None:
-    """Checks what was found after an election, while the high watermark is behind the start of the epoch (KIP-207).
-
-    What consumers were told by the leader before may be more than what this one knows to be committed.
-
-    :raises OffsetNotAvailable: a consumer may have been told more
+    """Checks the offset after an election, while the high watermark is below the start offset of the leader epoch
+    (KIP-207): the previous leader may have returned a higher offset to consumers. :raises OffsetNotAvailable: the
+    offset could go backwards
     """
     if timestamp == LATEST or found != find(partition, timestamp, partition.log.log_end_offset):
         raise OffsetNotAvailable if version >= OFFSET_NOT_AVAILABLE_SINCE else LeaderNotAvailable
@@ -125,13 +123,13 @@ def check_timestamp(timestamp: int, version: int) -> None:
 
 
 def find(partition: Partition, timestamp: int, up_to: int) -> Found:
-    """Returns what a timestamp, or a special one, stands for in the records below ``up_to``."""
+    """Returns the offset for a timestamp, or for a special one, among the records below ``up_to``."""
     log = partition.log
     if timestamp == LATEST:
         return -1, up_to, partition.leader_epoch
     if timestamp in (EARLIEST, EARLIEST_LOCAL):  # there is no tiered storage: all records are local
         return -1, log.log_start_offset, log.leader_epochs.epoch_of(log.log_start_offset)
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):  # and none will be uploaded
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):  # and none are uploaded
         return NOT_FOUND
     if timestamp == MAX_TIMESTAMP:
         return log.max_timestamp_offset(up_to) or NOT_FOUND

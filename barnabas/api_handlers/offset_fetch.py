@@ -60,7 +60,7 @@ def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchRe
 
 
 def _of_one_group(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
-    """Returns the answer of versions that ask for one group. :raises KafkaError: the group refuses"""
+    """Returns the response in versions with one group. :raises KafkaError: the group refuses"""
     stable = request.require_stable
     offsets = _offsets(context.broker.groups.fetch_offsets(request.group_id), request.group_id, stable, context)
     if request.topics is None:

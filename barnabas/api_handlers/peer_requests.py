@@ -25,7 +25,7 @@ EVERYTHING = Promise(APIS)
 def join(peers: InProcessPeers, node: ClusterNode, promise: Promise = EVERYTHING) -> None:
     """Connects the node to its peers. Their requests have the inter-broker listener, or else the first listener.
 
-    :param promise: the APIs that it answers them; ``CONTROLLERS_PROMISE`` where they reach it as a controller
+    :param promise: the APIs that it serves to them; ``CONTROLLERS_PROMISE`` where they reach it as a controller
     """
     config = node.config
     listeners = [endpoint.name for endpoint in (*config.advertised_listeners, *config.controller_listeners)]

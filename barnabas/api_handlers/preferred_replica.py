@@ -1,4 +1,4 @@
-"""The replica that a consumer had better read from, since it is in the same rack (KIP-392).
+"""The preferred read replica of a consumer: one in the same rack (KIP-392).
 
 Knows nothing of requests. Rules of Apache Kafka's ``ReplicaManager.findPreferredReadReplica`` and
 ``RackAwareReplicaSelector``. Imported where ``replica.selector.class`` names that class.
@@ -14,11 +14,11 @@ PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 
 def preferred(partition: Partition, offset: int, rack: str, nodes: Mapping[int, Node]) -> PartitionData | None:
-    """Returns the answer that sends a consumer of a rack to another replica; None if it reads here.
+    """Returns the answer that names the preferred read replica of a consumer's rack; None if the consumer reads from
+    the leader. Candidates are in sync and have the offset in their logs; the one with the highest log end offset is
+    chosen.
 
-    Those in sync are taken whose log has the offset, and of them the one that has come furthest.
-
-    :param nodes: the nodes that can be reached by the consumer's listener
+    :param nodes: the nodes that advertise an address for the consumer's listener
     """
     followers = partition.followers
     leader = nodes.get(partition.node_id)

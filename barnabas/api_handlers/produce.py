@@ -1,8 +1,8 @@
 """Produce (API key 0): appends a batch of records to each partition.
 
-Knows nothing of files, and of what is in a batch only what its header says. Rules of Apache Kafka's ``KafkaApis`` and
-``ReplicaManager.appendRecords``. The response is sent once the replicas that ``acks`` demands have the
-batch, which is at once with one replica.
+Knows nothing of files, and of a batch only its header. Rules of Apache Kafka's ``KafkaApis`` and
+``ReplicaManager.appendRecords``. The response is sent once the replicas that ``acks`` demands have the batch, which is
+at once with one replica.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 
 
 class Unsafe(NamedTuple):
-    """The answer for a partition that waits until everything below ``offset`` is safe."""
+    """The answer for a partition that waits until everything below ``offset`` is as safe as ``acks`` demands."""
 
     partition: Partition
     offset: int
@@ -214,7 +214,9 @@ def append(
 
 
 def check_values(topic: str, batch: RecordBatch, broker: Broker) -> None:
-    """Checks what ``barnabas.value.schema.validation`` demands. :raises InvalidRecord: values have no known schema"""
+    """Checks the values if the topic has ``barnabas.value.schema.validation``. :raises InvalidRecord: values have no
+    known schema
+    """
     if broker.value_check is None:
         raise InvalidRecord(f"{topic} has barnabas.value.schema.validation, and this broker has no schema registry")
     broker.value_check(topic, batch)
@@ -230,10 +232,11 @@ def converted(records: Buffer, policy: ProducePolicy, now_ms: int) -> RecordBatc
 def when_safe(
     response: ProduceResponse, unsafe: list[Unsafe], request: ProduceRequest, context: Context
 ) -> Later[ProduceResponse]:
-    """Returns the response once all batches are safe. A partition whose batch is lost has an error.
+    """Returns the response once all batches are as safe as ``acks`` demands. A partition whose batch is lost has an
+    error.
 
-    With acks=all, a partition whose followers have not got the batch in the time of the request has REQUEST_TIMED_OUT
-    (``DelayedProduce``). The batch is in the log then, and may still become safe.
+    With acks=all, a partition whose followers do not have the batch within the timeout of the request has
+    REQUEST_TIMED_OUT (``DelayedProduce``). The batch stays in the log, and may still be replicated.
     """
     later: Later[ProduceResponse] = Later()
     broker, version, listener = context.broker, context.api_version, context.session.listener
@@ -290,7 +293,7 @@ def place_of(topic: ProduceRequest.TopicProduceData, index: int, broker: Broker)
 
 
 def refused_before(index: int, error: KafkaError) -> Answer:
-    """Returns the answer for a partition that was refused before its log was looked at."""
+    """Returns the answer for a partition that was refused before its log was read."""
     return Answer(index=index, error_code=error.code, base_offset=-1, error_message=str(error) if error.args else None)
 
 

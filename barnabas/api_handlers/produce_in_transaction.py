@@ -19,7 +19,7 @@ from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 Topics = Sequence[ProduceRequest.TopicProduceData]
 Before = Callable[[TopicPartition], KafkaError | None]
-"""Returns the error of a partition that is refused before its log is looked at, or None."""
+"""Returns the error of a partition that is refused before its log is read, or None."""
 
 Produce = Callable[[ProduceRequest, Context, Before], ProduceResponse | Later[ProduceResponse] | None]
 

@@ -1,6 +1,5 @@
-"""PushTelemetry (API key 72): takes the metrics of a client (KIP-714).
-
-Knows nothing of what they say. Advertised only where metrics are on.
+"""PushTelemetry (API key 72): receives the metrics of a client (KIP-714). Knows nothing of their contents. Advertised
+only where metrics are on.
 """
 
 from barnabas.api_handlers.context import Context
@@ -11,7 +10,7 @@ from barnabas.wire.messages.push_telemetry import PushTelemetryRequest, PushTele
 
 @api(PushTelemetryRequest)
 def push_telemetry(request: PushTelemetryRequest, context: Context) -> PushTelemetryResponse:
-    """Takes what a client pushes. :raises KafkaError: it is not taken"""
+    """Receives the metrics that a client pushes. :raises KafkaError: they are refused"""
     telemetry, session = telemetry_of(context), context.session
     session.on_close(telemetry.disconnected)
     telemetry.push(

@@ -1,6 +1,5 @@
-"""Reads what a node registers with, be it a broker or a controller: where it listens, and what it supports.
-
-Knows nothing of what the controller makes of it.
+"""Reads the listeners and features in the registration of a broker or a controller. Knows nothing of how the controller
+uses them.
 """
 
 from collections.abc import Iterable
@@ -13,7 +12,7 @@ from barnabas.errors import InvalidRegistration
 def endpoints_of(listeners: Iterable[Any]) -> list[Endpoint]:
     """Returns the listeners as endpoints.
 
-    :raises InvalidRegistration: one has no security protocol that there is
+    :raises InvalidRegistration: a listener has an unknown security protocol
     """
     found = []
     for each in listeners:

@@ -17,7 +17,7 @@ H = TypeVar("H", bound=Handler)
 
 
 class Scope(Enum):
-    """Which listeners answer an API, and what a broker does that is not the active controller."""
+    """Which listeners serve an API, and whether a broker that is not the active controller forwards it."""
 
     BROKER = "brokers answer it"
     CONTROLLER = "controllers answer it"
@@ -196,7 +196,7 @@ BROKER_APIS: Final[Mapping[int, Api]] = {
 """The APIs on a broker's listeners."""
 
 TELEMETRY_APIS: Final[Mapping[int, Api]] = {each.key: each for each in _TABLE if each.scope is Scope.MEASURED}
-"""The APIs that a broker has besides these where metrics are on (KIP-714). Apache Kafka needs a receiver."""
+"""The further APIs of a broker where metrics are on (KIP-714). Apache Kafka has them only with a receiver plug-in."""
 
 _CONTROLLERS_OWN: Final = (
     Api(1, "controller_fetch", "4-18", Scope.CONTROLLER),
@@ -204,7 +204,7 @@ _CONTROLLERS_OWN: Final = (
     Api(44, "controller_incremental_alter_configs", "0-1", Scope.PREPARED),
     Api(60, "controller_describe_cluster", "0-2", Scope.BOTH),
 )
-"""APIs that a controller answers by another handler than a broker. Fetch is the quorum's there."""
+"""APIs for which a controller has another handler than a broker. Its Fetch serves the metadata log."""
 
 CONTROLLER_APIS: Final[Mapping[int, Api]] = {
     each.key: each for each in (*_TABLE, *_CONTROLLERS_OWN) if each.scope not in (Scope.BROKER, Scope.MEASURED)
@@ -215,7 +215,7 @@ _ALLOCATE_PRODUCER_IDS: Final = 67
 
 FORWARDABLE: Final = frozenset(
     {
-        _ALLOCATE_PRODUCER_IDS,  # which no broker's listener takes
+        _ALLOCATE_PRODUCER_IDS,  # which a broker's listener does not accept
         *(each.key for each in _TABLE if each.scope in (Scope.FORWARDED, Scope.PREPARED)),
     }
 )

@@ -127,7 +127,7 @@ def narrowed(release: str) -> dict[int, Api]:
 
 
 def has_telemetry(release: str) -> bool:
-    """Returns whether a broker of that release advertised KIP-714 where somebody received the metrics."""
+    """Returns whether a broker of that release with a telemetry receiver advertised the APIs of KIP-714."""
     order = list(CHANGES)
     return order.index(release) >= order.index("3.7")
 

@@ -13,7 +13,7 @@ from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, Rem
 
 @api(RemoveRaftVoterRequest)
 def remove_raft_voter(request: RemoveRaftVoterRequest, context: Context) -> Later[Response]:
-    """Removes the voter. The answer comes when that is committed; a leader that is removed then resigns."""
+    """Removes the voter. Responds when the change is committed; a leader that is removed then resigns."""
     leader = voter_changes.leader_of(context, request.cluster_id)
     key = voter_changes.key_of(request, "Remove")
     later, done = voter_changes.answer(request, RemoveRaftVoterResponse(), context)

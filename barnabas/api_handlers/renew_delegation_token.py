@@ -1,6 +1,6 @@
 """RenewDelegationToken (API key 39): moves the expiry of a token (KIP-48).
 
-Knows nothing of who may do it: the controller decides. Apache Kafka's ``KafkaApis.handleRenewTokenRequest``.
+Knows nothing of who may change a token: the controller decides. Apache Kafka's ``KafkaApis.handleRenewTokenRequest``.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -17,7 +17,7 @@ Answer = RenewDelegationTokenResponse | Later[RenewDelegationTokenResponse]
 
 @api(RenewDelegationTokenRequest)
 def renew_delegation_token(request: RenewDelegationTokenRequest, context: Context) -> Answer:
-    """Answers when the token expires now."""
+    """Responds with the new expiry of the token."""
     if not is_allowed(context):
         return RenewDelegationTokenResponse(
             error_code=DelegationTokenRequestNotAllowed.code, expiry_timestamp_ms=NO_TIME

@@ -1,4 +1,5 @@
-"""SaslAuthenticate (API key 36) where there is nothing to authenticate: the listener has no SASL, or the client is in.
+"""SaslAuthenticate (API key 36) where there is nothing to authenticate: the listener has no SASL, or the client has
+authenticated.
 
 Knows nothing of mechanisms: :mod:`barnabas.server.sasl` answers while a client authenticates.
 """

@@ -1,4 +1,5 @@
-"""SaslHandshake (API key 17) where there is nothing to authenticate: the listener has no SASL, or the client is in.
+"""SaslHandshake (API key 17) where there is nothing to authenticate: the listener has no SASL, or the client has
+authenticated.
 
 Knows nothing of mechanisms: :mod:`barnabas.server.sasl` answers while a client authenticates.
 """

@@ -1,4 +1,4 @@
-"""A client's session: what the broker knows of a client while its connection is open.
+"""A client's session: the state of one connection that lasts from request to request.
 
 Knows nothing of sockets, nor of the current request, which is part of the context
 (:mod:`barnabas.api_handlers.context`).
@@ -49,7 +49,7 @@ class Session:
         self.promise = promise  #: the APIs and versions that are advertised to the client
         self.number = number  #: connections are numbered from 1 on as they are opened; 0 stands for none
         self.is_forwarded = is_forwarded  #: whether the requests come from another broker's client, in envelopes
-        self.sasl_mechanism = ""  #: by which the client has authenticated; empty without SASL
+        self.sasl_mechanism = ""  #: the SASL mechanism; empty without SASL
         self.by_token = False  #: whether it has authenticated with a delegation token (KIP-48)
         self.client_software_name = ""  #: from the client's ApiVersions request (KIP-511); empty before
         self.client_software_version = ""

@@ -50,7 +50,7 @@ Acknowledged = dict[TopicPartition, KafkaError | None]
 def share_fetch(
     request: ShareFetchRequest, context: Context, access: "Access | None" = None
 ) -> ShareFetchResponse | Later[ShareFetchResponse]:
-    """Acknowledges records, then acquires others. Responds as soon as there are some.
+    """Acknowledges records, then acquires others. Responds as soon as there are records.
 
     :param access: the rights of the sender; None if there is no authorizer
     """
@@ -162,7 +162,7 @@ class Answering:
         self.broker.share_partitions.acknowledge(key, acknowledged_batches, acknowledged)
 
     def _stop(self) -> None:
-        """Stops the fetch: the client has disconnected, and would never release the records."""
+        """Stops the fetch: the client has disconnected, and would never acknowledge the records."""
         self._is_cancelled = True
         if self._fetching is not None:
             self._fetching.stop()
@@ -233,7 +233,9 @@ class Answering:
         self.later.resolve(response)
 
     def _named(self) -> list[TopicPartition]:
-        """Returns the partitions of the request. With one that has acknowledgements Apache Kafka tells of each."""
+        """Returns the partitions of the request. If one has acknowledgements, Apache Kafka's response lists all of
+        them.
+        """
         return [(topic.topic_id, each.partition_index) for topic in self._request.topics for each in topic.partitions]
 
     def _response(self, included: dict[TopicPartition, Fetched]) -> ShareFetchResponse:

@@ -64,7 +64,7 @@ def mutation_quota(context: Context, *, strict_since: int = 0, throttles: bool =
     """Returns the client's quota for changes of the cluster.
 
     :param strict_since: the version from which on clients know THROTTLING_QUOTA_EXCEEDED; others are only throttled
-    :param throttles: whether the client is throttled for what it changes, and for what is refused
+    :param throttles: whether the client is throttled for its changes, and for refused ones
     """
     if context.meter is None:
         return NO_QUOTA

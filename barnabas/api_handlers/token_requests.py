@@ -1,6 +1,5 @@
-"""What the requests about delegation tokens share.
-
-Knows nothing of any of them. Apache Kafka's ``KafkaApis.allowTokenRequests``.
+"""The common parts of the handlers of delegation tokens. Knows nothing of any single API. Apache Kafka's
+``KafkaApis.allowTokenRequests``.
 """
 
 from typing import Final
@@ -14,7 +13,9 @@ NO_TIME: Final = -1
 
 
 def is_allowed(context: Context) -> bool:
-    """Returns whether the session may ask for tokens. Of a forwarded request the other broker has seen the protocol."""
+    """Returns whether the session may use token APIs. For a forwarded request, the forwarding broker has checked the
+    protocol.
+    """
     session = context.session
     if session.is_forwarded:
         return not session.by_token

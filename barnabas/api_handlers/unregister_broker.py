@@ -1,6 +1,5 @@
-"""UnregisterBroker (API key 64): removes a broker that does not come back from the cluster (KIP-631).
-
-Knows nothing of what the broker has had.
+"""UnregisterBroker (API key 64): removes the registration of a broker that will not return (KIP-631). Knows nothing of
+the broker's partitions.
 """
 
 from barnabas.api_handlers.answering import Later

@@ -1,4 +1,4 @@
-"""UpdateRaftVoter (API key 82): a voter tells the leader where it listens, and what it supports (KIP-853).
+"""UpdateRaftVoter (API key 82): a voter sends the leader its endpoints and its supported ``kraft.version`` (KIP-853).
 
 Knows nothing of how voters change. Apache Kafka's ``KafkaRaftClient.handleUpdateVoterRequest``.
 """
@@ -24,7 +24,7 @@ from barnabas.wire.types import ZERO_UUID
 
 @api(UpdateRaftVoterRequest)
 def update_raft_voter(request: UpdateRaftVoterRequest, context: Context) -> UpdateRaftVoterResponse:
-    """Takes over what the voter says. The answer names the leader, too."""
+    """Updates the voter. The response names the leader, too."""
     quorum = context.broker.quorum
     error: KafkaError | None = NotLeaderOrFollower()
     if request.cluster_id not in (None, context.broker.cluster_id):
@@ -45,7 +45,7 @@ def update_raft_voter(request: UpdateRaftVoterRequest, context: Context) -> Upda
 
 
 def refusal(request: UpdateRaftVoterRequest, quorum: RaftVoter) -> KafkaError | None:
-    """Changes the voter, or returns why it is not changed."""
+    """Updates the voter, or returns the error with which the update is refused."""
     epoch, known = request.current_leader_epoch, quorum.leadership.epoch
     if epoch != known:
         return FencedLeaderEpoch() if epoch < known else UnknownLeaderEpoch()

@@ -1,6 +1,5 @@
-"""Vote (API key 52): a candidate asks for this node's vote, or whether it would get it (KIP-595, KIP-996).
-
-Knows nothing of how elections go. Apache Kafka's ``KafkaRaftClient.handleVoteRequest``.
+"""Vote (API key 52): a candidate asks for this node's vote, or for a pre-vote (KIP-595, KIP-996). Knows nothing of how
+elections work. Apache Kafka's ``KafkaRaftClient.handleVoteRequest``.
 """
 
 from barnabas.api_handlers import elections
@@ -15,7 +14,7 @@ from barnabas.wire.messages.vote import VoteRequest, VoteResponse
 
 @api(VoteRequest)
 def vote(request: VoteRequest, context: Context) -> VoteResponse:
-    """Answers whether the candidate has the vote, and who leads."""
+    """Returns whether the vote is granted, and the current leader."""
     voter = elections.voter_of(context)
     elections.check(request, context)
     (topic,) = request.topics

@@ -1,4 +1,4 @@
-"""What the handlers of AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter have in common.
+"""The common parts of the handlers of AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter.
 
 Knows nothing of how voters change.
 """
@@ -21,7 +21,7 @@ from barnabas.wire.types import ZERO_UUID
 
 
 class Listener(Protocol):
-    """Where a voter listens, as a request says it."""
+    """An endpoint of a voter in a request."""
 
     name: str
     host: str
@@ -33,7 +33,7 @@ def leader_of(context: Context, cluster_id: str | None) -> RaftVoter:
 
     :raises InconsistentClusterId: the request is meant for another cluster
     :raises NotLeaderOrFollower: another node leads
-    :raises UnsupportedVersion: this node is the whole quorum, and nobody else can reach its log
+    :raises UnsupportedVersion: this node is the only voter, and no other node can fetch its log
     """
     quorum = context.broker.quorum
     if cluster_id not in (None, context.broker.cluster_id):
@@ -55,12 +55,12 @@ def key_of(request: AddRaftVoterRequest | RemoveRaftVoterRequest, what: str) -> 
 
 
 def endpoints_of(listeners: Iterable[Listener]) -> list[Endpoint]:
-    """Returns where a voter listens. How its listeners are secured, its configs say."""
+    """Returns the endpoints of a voter. Their security protocols are in the node's configs, not in the request."""
     return [Endpoint(each.name, each.host, each.port, "") for each in listeners]
 
 
 def answer(request: Request, response: Response, context: Context) -> tuple[Later[Response], Done]:
-    """Returns an answer that comes later, and what is to be called when the change has succeeded or failed."""
+    """Returns a response that comes later, and the callback for the result of the change."""
     later: Later[Response] = Later()
 
     def done(error: KafkaError | None) -> None:

@@ -19,7 +19,7 @@ Answer = WriteShareGroupStateResponse | Later[WriteShareGroupStateResponse]
 
 @api(WriteShareGroupStateRequest)
 def write_share_group_state(request: WriteShareGroupStateRequest, context: Context) -> Answer:
-    """Writes the changes of each partition, unless its leader is fenced."""
+    """Writes the changes of each partition, unless the leader epoch is fenced."""
     coordinator = context.broker.share_state
     asks = [((topic_id, each.partition), _ask(coordinator, each)) for topic_id, each in partitions_of(request.topics)]
     return ask_each(request.group_id, asks, _answer)

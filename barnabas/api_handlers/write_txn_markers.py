@@ -30,7 +30,7 @@ Outcomes = dict[int, dict[TopicPartition, KafkaError | None]]
 def write_txn_markers(
     request: WriteTxnMarkersRequest, context: Context
 ) -> WriteTxnMarkersResponse | Later[WriteTxnMarkersResponse]:
-    """Writes each marker to its partitions. Responds once all of them are safe."""
+    """Writes each marker to its partitions. Responds once all of them are replicated or flushed."""
     broker = context.broker
     outcomes: Outcomes = {}
     later: Later[WriteTxnMarkersResponse] = Later()

@@ -1,4 +1,3 @@
-"""What each API needs the right for: one table, and the guards that hold requests against it.
-
-Knows nothing of how an API is served. Imported with the first request that a broker with an authorizer gets.
+"""The rights that each API needs: one table, and the guards that check requests against it. Knows nothing of how an API
+is served. Imported with the first request that a broker with an authorizer gets.
 """

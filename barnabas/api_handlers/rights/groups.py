@@ -31,7 +31,7 @@ HAS_ERROR = 2
 
 
 def sync_group(guarded: Guarded) -> Answer:
-    """Needs READ on the group. A request without its protocol is refused before."""
+    """Needs READ on the group. A request without a protocol type or name is refused first."""
     request, version = guarded.request, guarded.context.api_version
     has_protocol = request.protocol_type is not None and request.protocol_name is not None
     if version >= REQUIRES_PROTOCOL and not has_protocol:
@@ -103,7 +103,9 @@ def subscribed_topics(guarded: Guarded) -> Answer:
 
 
 def consumer_topics(guarded: Guarded) -> Answer:
-    """Needs DESCRIBE on each topic that the member names; what its regular expression matches it may see or not."""
+    """Needs DESCRIBE on each topic that the member names; the topics that its regular expression matches are only
+    filtered.
+    """
     if not _may_describe(guarded, guarded.request.subscribed_topic_names or ()):
         return guarded.refused(TopicAuthorizationFailed)
     access = guarded.access

@@ -1,7 +1,5 @@
-"""Guards: each lets through what a request has the rights for, and answers the rest with an error.
-
-Knows nothing of any API: the table names fields and errors. A guard gives the handler a request that has only what is
-allowed, and adds the refusals to its response.
+"""Guards: each checks the rights that one API needs. Knows nothing of any API: the table names fields and errors. A
+guard gives the handler a request with the allowed entries only, and adds the errors of the others to its response.
 """
 
 import copy
@@ -30,7 +28,7 @@ from barnabas.wire.types import ZERO_UUID
 R = TypeVar("R", bound=Response)
 
 Serve = Callable[[Any], Answer]
-"""Has the handler answer a request. An error that the handler raises becomes a response."""
+"""Calls the handler with a request. An error that the handler raises becomes a response."""
 
 ERROR_OF: dict[ResourceType, type[KafkaError]] = {
     ResourceType.TOPIC: TopicAuthorizationFailed,
@@ -124,7 +122,7 @@ def on(
 
 
 class Order(Enum):
-    """Where the refusals stand in the response."""
+    """The position of the refused entries in the response."""
 
     FIRST = "before the others"
     LAST = "after the others"
@@ -133,7 +131,7 @@ class Order(Enum):
 
 @dataclass(frozen=True)
 class EachOf:
-    """Needs an operation on the resource of each entry. The others are answered as usual."""
+    """Needs an operation on the resource of each entry. Allowed entries are answered as usual."""
 
     operation: Operation
     kind: ResourceType
@@ -167,7 +165,7 @@ def topic_name(entry: Any, context: Context) -> str | None:
 
 
 def split(guarded: Guarded, each: EachOf, is_allowed: Iterable[bool]) -> Answer:
-    """Has the allowed entries answered, and refuses the others."""
+    """Calls the handler with the allowed entries, and refuses the others."""
     request = guarded.request
     entries = getattr(request, each.entries)
     verdicts = list(is_allowed)
@@ -184,7 +182,7 @@ def split(guarded: Guarded, each: EachOf, is_allowed: Iterable[bool]) -> Answer:
 
     def add_refusals(response: Response) -> Response:
         if getattr(response, "error_code", 0):
-            return response  # an error of the whole request tells nothing else
+            return response  # with an error of the whole request there are no entries
         answered, refused = getattr(response, each.answers) or [], getattr(refusals(), each.answers) or []
         if each.order is Order.REQUEST and len(answered) == len(allowed):
             rest = iter(answered), iter(refused)
@@ -200,5 +198,5 @@ def split(guarded: Guarded, each: EachOf, is_allowed: Iterable[bool]) -> Answer:
 
 
 def then_showing(guard: Guard, change: Callable[[Guarded, Any], Response]) -> Guard:
-    """Returns the guard with a change of its response, which hides or adds what the rights say."""
+    """Returns the guard, whose response is then filtered or completed by the sender's rights."""
     return lambda guarded: then(guard(guarded), lambda response: change(guarded, response))

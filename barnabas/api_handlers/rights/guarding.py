@@ -1,6 +1,5 @@
-"""Holds a request against the rights of its sender, and has it served as far as these go.
-
-Knows nothing of any API: the table has them all.
+"""Checks a request against the rights of its sender, and calls the handler with what is allowed. Knows nothing of any
+API: the table lists them.
 """
 
 from functools import partial
@@ -20,7 +19,7 @@ from barnabas.wire.message import Request
 def guarded(api: Api, request: Request, context: Context) -> Answer:
     """Answers a request as its sender's rights allow. Only for a node with an authorizer.
 
-    A request that is forwarded as it is meets the guard of the active controller.
+    A request that is forwarded unchanged is checked by the active controller.
     """
     if isinstance(api, ForwardedApi) and context.is_elsewhere:
         return serve(api, context, request)
@@ -32,7 +31,7 @@ def guarded(api: Api, request: Request, context: Context) -> Answer:
 
 
 def serve(api: Api, context: Context, request: Any) -> Answer:
-    """Has the handler answer the request, or what is left of it."""
+    """Calls the handler with the request, or with the allowed part of it."""
     try:
         answer: Answer = api.handle(request, context)
     except KafkaError as error:

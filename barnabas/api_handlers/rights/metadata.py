@@ -60,7 +60,7 @@ def _visible(response: MetadataResponse, access: Access) -> MetadataResponse:
 
 
 def _hidden(request: MetadataRequest, guarded: Guarded) -> dict[int, tuple[tuple[str, bytes], Topic]]:
-    """Returns what is answered for the topics that are hidden, or may not be created, by the entries of the request."""
+    """Returns the results of topics that are hidden or may not be created, by the entries of the request."""
     broker, access = guarded.context.broker, guarded.access
     topics = request.topics or ()
     by_id = guarded.context.api_version >= BY_ID and any(topic.topic_id != ZERO_UUID for topic in topics)
@@ -134,7 +134,7 @@ def describe_topic_partitions(guarded: Guarded) -> Answer:
         request, "topics", [DescribeTopicPartitionsRequest.TopicRequest(name=each) for each in sorted(visible)]
     )
     if cursor is not None and cursor.topic_name not in visible and (is_all or cursor.topic_name in names):
-        narrowed.cursor = None  # at a topic that is hidden, or gone
+        narrowed.cursor = None  # at a topic that is hidden, or was deleted
     answer = guarded.serve(narrowed) if visible else Page(topics=[])
 
     def add(response: Page) -> Page:

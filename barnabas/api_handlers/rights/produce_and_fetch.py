@@ -25,7 +25,7 @@ def produce(guarded: Guarded) -> Answer:
     request = guarded.request
     transactional_id = request.transactional_id
     if any_transactional(request.topic_data) and (
-        transactional_id is None  # nobody has the right to write in a transaction of no id
+        transactional_id is None  # a transactional batch without a transactional id is always refused
         or not guarded.access.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
     ):
         return guarded.refused(TransactionalIdAuthorizationFailed)
@@ -37,7 +37,7 @@ def produce(guarded: Guarded) -> Answer:
 
 
 def hides(each: EachOf, guarded: Guarded) -> bool:
-    """Returns whether a topic of the request was refused, though no response tells it."""
+    """Returns whether a topic of the request was refused, although there is no response with the error."""
     names = (each.name_of(topic, guarded.context) for topic in guarded.request.topic_data)
     return not all(
         name is None or guarded.access.allows(each.operation, each.kind, name, logs_refusal=False) for name in names

@@ -1,4 +1,4 @@
-"""The table of rights: what each API needs, and what it answers without.
+"""The table of rights: the rights that each API needs, and its response without them.
 
 Knows nothing of how a guard works. The reference page about rights is made from this table, and an API without an entry
 fails a test. Apache Kafka's ``KafkaApis`` and ``ControllerApis``, and its page "Operations and Resources on Protocols".
@@ -28,11 +28,11 @@ TRANSACTIONAL_ID = ResourceType.TRANSACTIONAL_ID
 
 
 class Need(NamedTuple):
-    """One right that an API asks for."""
+    """One right that an API needs."""
 
     operation: Operation
     kind: ResourceType
-    without: str  #: what is answered without it, in words
+    without: str  #: the response without it, in words
 
 
 class Rights(NamedTuple):
@@ -61,7 +61,7 @@ def _group(operation: Operation, inner: Guard = everybody, *others: Need, note: 
 
 
 def _each(operation: Operation, kind: ResourceType, entries: str, name: str, answers: str) -> Rights:
-    """Returns the rights of an API whose entries are judged one by one."""
+    """Returns the rights of an API whose entries are checked one by one."""
     return Rights((Need(operation, kind, EACH),), EachOf(operation, kind, entries, name, answers))
 
 

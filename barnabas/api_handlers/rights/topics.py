@@ -105,7 +105,7 @@ def delete_topics(guarded: Guarded) -> Answer:
 
 
 def _name_of(topic: DeleteTopicsRequest.DeleteTopicState, guarded: Guarded) -> str | None:
-    """Returns the name of the topic; None if it is left to the controller to refuse."""
+    """Returns the name of the topic; None if the controller is to refuse the entry."""
     if topic.name is not None:
         return topic.name if topic.topic_id == ZERO_UUID else None
     return guarded.context.broker.topic_name(topic.topic_id)
@@ -134,7 +134,7 @@ def _refused_deletion(guarded: Guarded, request: DeleteTopicsRequest) -> DeleteT
 # ---------------------------------------------------------------- configs
 
 KINDS = {TOPIC_RESOURCE: ResourceType.TOPIC, GROUP_RESOURCE: ResourceType.GROUP}
-"""Whose configs need a right on the resource itself. All others need one on the cluster."""
+"""Types of resources whose configs need a right on the resource itself. All others need one on the cluster."""
 
 
 def _may(operation: Operation, resource: Any, access: Access) -> bool:
@@ -171,7 +171,9 @@ def _refused_configs(guarded: Guarded, request: Any) -> Response:
 
 
 def alter(guarded: Guarded) -> Answer:
-    """Needs ALTER_CONFIGS on each topic or group, or on the cluster. What is wrong with the request comes first."""
+    """Needs ALTER_CONFIGS on each topic or group, or on the cluster. Invalid requests are refused before rights are
+    checked.
+    """
     request, node_id = guarded.request, guarded.context.broker.node_id
     counts = Counter((each.resource_type, each.resource_name) for each in request.resources)
 
@@ -221,7 +223,7 @@ def _refused_changes(guarded: Guarded, request: Any) -> Response:
         if response is AlterConfigsResponse
         else IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
     )
-    # A broker refuses levels of its loggers without a word (``RuntimeLoggerManager``).
+    # A broker refuses changes of its loggers' levels without an error message (``RuntimeLoggerManager``).
     silent = () if guarded.context.session.promise.is_controllers else (LOGGER_RESOURCE,)
     return response(
         responses=[

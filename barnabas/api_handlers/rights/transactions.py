@@ -113,7 +113,7 @@ KEYS: dict[int, tuple[ResourceType, type[KafkaError]]] = {
     GROUP: (ResourceType.GROUP, GroupAuthorizationFailed),
     TRANSACTION: (TRANSACTIONAL_ID, TransactionalIdAuthorizationFailed),
 }
-"""What a key names, by its type. Share partitions are for brokers only."""
+"""The type of resource that a key names, by the type of the key. Only brokers look up share partitions."""
 
 
 def find_coordinator(guarded: Guarded) -> Answer:
