@@ -1,4 +1,4 @@
-"""The admin API: what a test in any language does to a running broker, by HTTP and JSON.
+"""The admin API: tests in any language control a running broker by HTTP and JSON.
 
 Knows nothing of the protocol of Kafka; :mod:`barnabas.testing.controls` carries out the requests.
 """

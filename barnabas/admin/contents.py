@@ -1,6 +1,5 @@
-"""The contents of the broker by HTTP: topics, records, saved states, and the requests and connections of clients.
-
-Knows nothing of how it is kept.
+"""The contents of the broker by HTTP: topics, records, saved states, and the requests and connections of clients. Knows
+nothing of how the broker stores them.
 """
 
 from typing import Any, Final
@@ -214,14 +213,14 @@ WHICH_RECORDS: Final = {
 
 ENDPOINTS: Final = (
     Endpoint("GET", "/", broker, "The broker", answers=BROKER),
-    Endpoint("POST", "/reset", reset, "Empty the broker: what it had at its start is left", status=204),
+    Endpoint("POST", "/reset", reset, "Reset the broker to the state in which it started", status=204),
     Endpoint("POST", "/states", save, "Save topics, records, groups and the rest", answers=STATE, status=201),
     Endpoint("GET", "/states/{id}", download, "A saved state, to be kept in a file", answers=ZIP,
              answer_type="application/zip"),
     Endpoint("PUT", "/states/{id}", upload, "A saved state from a file", body=ZIP, body_types=("application/zip",),
              answers=STATE),
     Endpoint("DELETE", "/states/{id}", drop, "Forget a saved state", status=204),
-    Endpoint("POST", "/states/{id}/restore", restore, "Replace what the broker has by what was saved", status=204),
+    Endpoint("POST", "/states/{id}/restore", restore, "Replace the broker's state by a saved one", status=204),
     Endpoint("GET", "/topics", topics, "The topics", answers=array(TOPIC),
              query={"internal": (SWITCH, "with the broker's own")}),
     Endpoint("POST", "/topics", create, "Create a topic", body=NEW_TOPIC, answers=TOPIC, status=201),
@@ -234,6 +233,6 @@ ENDPOINTS: Final = (
     Endpoint("POST", "/requests", record_requests, "Record requests from now on", status=204),
     Endpoint("GET", "/requests", requests, "The requests that were recorded, with their answers",
              query={**WHICH, "limit": (WHOLE, ""), "count": (SWITCH, "only how many")}, answers=array(SEEN)),
-    Endpoint("DELETE", "/requests", stop_recording, "Record no requests any more", status=204),
+    Endpoint("DELETE", "/requests", stop_recording, "Stop recording requests", status=204),
     Endpoint("GET", "/connections", connections, "The open connections", answers=array(CONNECTION)),
 )  # fmt: skip

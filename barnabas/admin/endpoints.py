@@ -1,4 +1,4 @@
-"""What an endpoint of the admin API is: a function, and what the OpenAPI document says about it.
+"""Endpoints of the admin API: each is a function, with its description for the OpenAPI document.
 
 Knows nothing of what endpoints do.
 """
@@ -41,7 +41,7 @@ class Refused(Exception):
 
 
 class AdminRequest:
-    """A request, with what an endpoint needs."""
+    """A request, as endpoints read it."""
 
     def __init__(self, controls: Controls, request: Request) -> None:
         self.controls = controls
@@ -54,7 +54,7 @@ class AdminRequest:
         return self.http.query_params.get(name)
 
     def whole(self, name: str) -> int | None:
-        """Returns a number of the query. :raises Refused: it is none"""
+        """Returns a whole number of the query. :raises Refused: it is none"""
         text = self.query(name)
         if text is None:
             return None
@@ -68,7 +68,7 @@ class AdminRequest:
         return self.query(name) in ("", "true", "1")
 
     async def json(self) -> Any:
-        """Returns the body. :raises Refused: it is no JSON"""
+        """Returns the parsed body. :raises Refused: it is not JSON"""
         try:
             return await self.http.json()
         except ValueError as error:

@@ -16,7 +16,9 @@ TOKEN: Final = "barnabas.admin.token"
 
 
 class AdminService(HttpService):
-    """The service. It notes at its start what a reset comes back to, and imports the rest when it is used."""
+    """The service. At its start it records the state that a reset restores. Everything else is imported at the first
+    request.
+    """
 
     def __init__(self, address: Address, server: Server, token: str | None) -> None:
         super().__init__("admin", address, self._application)

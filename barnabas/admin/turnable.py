@@ -1,7 +1,4 @@
-"""A server whose clock is turned by the admin API.
-
-Knows nothing of the API.
-"""
+"""A server whose clock can be advanced by the admin API. Knows nothing of the API."""
 
 import asyncio
 from typing import Any

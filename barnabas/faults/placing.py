@@ -1,6 +1,6 @@
-"""Puts an error where the protocol has its place: in the whole response, or in the entries that a rule is about.
-
-Knows nothing of APIs but their schemas; shapes of their own are those of :mod:`barnabas.api_handlers.error_responses`.
+"""Puts an error into a response: at the top level, or into the entries that a rule matches. Knows nothing of APIs but
+their schemas; APIs whose error responses do not follow from the schema have them in
+:mod:`barnabas.api_handlers.error_responses`.
 """
 
 from typing import Any
@@ -21,18 +21,16 @@ def has_place(request: type[Request], versions: Versions) -> bool:
 
 
 def error_answer(request: Request, error: KafkaError, version: int) -> Response | None:
-    """Returns the response with the error for all that the request names; None if that has no place for it.
-
-    :raises CloseConnection: the protocol has no answer to the request
+    """Returns the response with the error for everything that the request names; None if that version has no error
+    code. :raises CloseConnection: the protocol has no response to the request
     """
     response: Response = shaped(request, error, version)
     return response if has_error(response, version) else None
 
 
 def entries_answer(request: Request, error: KafkaError, version: int) -> Response:
-    """Returns the response with the error in each entry, and none in the response as a whole.
-
-    :raises CloseConnection: the protocol has no answer to the request
+    """Returns the response with the error in each entry, and none at the top level. :raises CloseConnection: the
+    protocol has no response to the request
     """
     response: Response = shaped(request, error, version)
     if any(getattr(response, name, 0) for name in ERROR_CODES):
@@ -70,7 +68,7 @@ def mark_entries(
 ) -> None:
     """Sets the error codes of those topics and partitions that are wanted.
 
-    :param whole_topics: whether a topic's own error code says it, where it has one
+    :param whole_topics: whether to set only the topic's own error code, where it has one
     """
     for field in structure.wire_fields():
         if not field.is_array or not isinstance(field.kind, type) or version not in field.versions:
@@ -102,7 +100,7 @@ def merged(response: Any, other: Any) -> None:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Returns whether two entries are about the same: they differ in nothing that is a text, or an id."""
+    """Returns whether two entries are about the same thing: all their texts and ids are equal."""
     if not isinstance(one, Struct):
         return bool(one == other)
     keys = [field.name for field in one.wire_fields() if field.name in ("name", "topic", "topic_name", "topic_id")]

@@ -1,7 +1,5 @@
-"""Rules: which requests they are about, when they fire, and what happens then.
-
-Knows nothing of connections and threads' loops. Chance and time are passed in: the same seed and the same requests give
-the same faults.
+"""Rules: which requests they match, when they fire, and which faults they cause. Knows nothing of connections, threads
+and event loops. Randomness and time are passed in: the same seed and the same requests give the same faults.
 """
 
 import itertools
@@ -43,7 +41,7 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """Which requests a rule is about; None is any."""
+    """Which requests a rule matches; None matches any."""
 
     api: str | int | None = None
     versions: str | int | None = None
@@ -58,7 +56,7 @@ class Match:
 
 @dataclass(frozen=True, kw_only=True)
 class When:
-    """Which of the requests that match a rule fires on."""
+    """On which of the matching requests a rule fires."""
 
     nth: int | None = None
     first: int | None = None
@@ -72,10 +70,10 @@ class When:
 
 @dataclass(frozen=True, kw_only=True)
 class Action:
-    """What happens."""
+    """What a rule does when it fires."""
 
     error: str | int | type[KafkaError] | None = None
-    handled: bool = False  #: the error is told although the handler runs
+    handled: bool = False  #: the response has the error although the handler runs
     delay: float = 0.0
     delay_after: float = 0.0
     cut: str | None = None
@@ -85,7 +83,7 @@ class Action:
     throttle_ms: int | None = None
     leader: int | None = None
     coordinator: tuple[int, str, int] | None = None
-    answer_version: int | None = None  #: the answer has the form of that version, whatever was asked for
+    answer_version: int | None = None  #: the response is encoded in that version, whatever the version of the request
     stale: bool = False
     edit: Callable[[Any], object] | None = None
     refuse: bool = False
@@ -101,7 +99,7 @@ LEADER_APIS: Final = ("Metadata", "DescribeTopicPartitions")
 
 
 class Rule:
-    """One rule, which counts how often it has fired. At the end of a ``with`` block it is lifted."""
+    """One rule, which counts how often it has fired. At the end of a ``with`` block it is removed."""
 
     def __init__(self, owner: "Rules", match: Match, when: When, action: Action, began: float, number: int = 0) -> None:
         self.number = number  #: of the rules of one broker, from 1 on
@@ -124,7 +122,7 @@ class Rule:
                 raise TimeoutError(f"{self.hits} instead of {hits} hits in {timeout:g} s: {self}")
 
     def lift(self) -> None:
-        """Takes the rule back. What it has begun comes to its end."""
+        """Removes the rule. Faults that have begun, such as delays, are completed."""
         self._owner.lift(self)
 
     def __enter__(self) -> Self:
@@ -155,23 +153,23 @@ class Rule:
         return last is None or self.calls < last
 
     def names(self, topic: str, partition: int | None) -> bool:
-        """Returns whether the rule is about that partition."""
+        """Returns whether the rule matches that partition."""
         return self.match.topic in (None, topic) and (
             self.match.partition is None or partition in (None, self.match.partition)
         )
 
     @property
     def is_about_entries(self) -> bool:
-        """Whether the rule is about some topics or partitions of a request, not the whole request."""
+        """Whether the rule matches some topics or partitions of a request, not the whole request."""
         return self.match.topic is not None or self.match.partition is not None
 
     @property
     def is_about_connections(self) -> bool:
-        """Whether the rule is about new connections, not about requests."""
+        """Whether the rule matches new connections, not requests."""
         return self.action.refuse or self.action.tls is not None
 
     def matches(self, call: Call) -> bool:
-        """Returns whether the rule is about the request."""
+        """Returns whether the rule matches the request."""
         match, subjects = self.match, call.subjects
         return (
             (self.api is None or self.api.key == call.api_key)
@@ -268,7 +266,7 @@ def _check_api(rule: Rule) -> None:
 class Rules:
     """The rules of one broker.
 
-    :param changed: called after a rule was added or lifted
+    :param changed: called after a rule was added or removed
     """
 
     def __init__(self, clock: Clock, random: Random, changed: Callable[[], object] = lambda: None) -> None:
@@ -299,17 +297,17 @@ class Rules:
 
     @property
     def all(self) -> tuple[Rule, ...]:
-        """The rules that have not been lifted."""
+        """The rules that have not been removed."""
         return self._rules
 
     def lift(self, rule: Rule) -> None:
-        """Takes a rule back."""
+        """Removes a rule."""
         rule.is_lifted = True
         self._rules = tuple(each for each in self._rules if each is not rule)
         self._changed()
 
     def clear(self) -> None:
-        """Takes all rules back, and forgets what they did."""
+        """Removes all rules, and clears the report."""
         for rule in self._rules:
             rule.is_lifted = True
         self._rules, self._lines = (), []
@@ -342,7 +340,7 @@ class Rules:
         return False
 
     def bad_tls(self) -> bytes | None:
-        """Returns what a new client is sent in place of a handshake; None if there shall be one."""
+        """Returns the bytes that a new client is sent instead of a handshake; None for a normal handshake."""
         now = self._clock.monotonic()
         for rule in self._rules:
             if rule.action.tls is not None and rule.fires(now, self.random):
@@ -362,7 +360,7 @@ class Rules:
 
 
 def edited(rule: Rule, response: Response) -> None:
-    """Changes an answer as the rule says, but for its error."""
+    """Changes a response as the rule says, except for its error."""
     action = rule.action
     if action.throttle_ms is not None and hasattr(response, "throttle_time_ms"):
         response.throttle_time_ms = action.throttle_ms

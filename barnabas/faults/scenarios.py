@@ -1,6 +1,5 @@
-"""Scenarios: what goes wrong in a cluster, as the rules by which a client goes through it.
-
-Knows nothing of clients; docs/how-to/faults.md shows what they do. The errors are those that Apache Kafka
+"""Scenarios: failures of a cluster, such as a new leader or a full disk, each as the rules that show it to a client.
+Knows nothing of clients; docs/how-to/faults.md shows what they do. The errors are those with which Apache Kafka
 answers.
 """
 
@@ -11,13 +10,13 @@ from barnabas.faults.rules import Rule
 
 
 class Adding(Protocol):
-    """Where rules are set."""
+    """Accepts rules."""
 
     def add(self, **given: Any) -> Rule: ...
 
 
 class Scenario:
-    """The rules of one scenario. At the end of a ``with`` block they are lifted."""
+    """The rules of one scenario. At the end of a ``with`` block they are removed."""
 
     def __init__(self, *rules: Rule) -> None:
         self.rules = rules
@@ -32,7 +31,7 @@ class Scenario:
         self.rules[0].wait_for_hits(hits, timeout)
 
     def lift(self) -> None:
-        """Takes the rules back."""
+        """Removes the rules."""
         for rule in self.rules:
             rule.lift()
 
@@ -46,44 +45,49 @@ class Scenario:
 
 
 def leader_moves(faults: Adding, topic: str, *, requests: int = 1) -> Scenario:
-    """The leader of a topic's partitions moves while a batch is on its way, and is unknown for one Metadata request."""
+    """The leader of a topic's partitions moves while a batch is in flight, and is unknown for one Metadata request."""
     refused = faults.add(api="Produce", topic=topic, first=requests, error="NOT_LEADER_OR_FOLLOWER")
     unknown = faults.add(api="Metadata", topic=topic, first=1, error="LEADER_NOT_AVAILABLE", handled=True)
     return Scenario(refused, unknown)
 
 
 def coordinator_moves(faults: Adding, group: str) -> Scenario:
-    """The coordinator of a group moves: its next commit finds it gone, and the new one is not there at once."""
+    """The coordinator of a group moves: the next commit gets NOT_COORDINATOR, and the new coordinator is not available
+    at once.
+    """
     commit = faults.add(api="OffsetCommit", group=group, first=1, error="NOT_COORDINATOR")
     find = faults.add(api="FindCoordinator", group=group, first=1, after=commit, error="COORDINATOR_NOT_AVAILABLE")
     return Scenario(commit, find)
 
 
 def producer_fenced(faults: Adding, transactional_id: str) -> Scenario:
-    """Another producer with the same transactional id has begun: this one may not end its transaction (KIP-588)."""
+    """Another producer with the same transactional id has started, and fences this one, which cannot end its
+    transaction (KIP-588).
+    """
     older = faults.add(api="EndTxn", versions="0-1", transactional_id=transactional_id, error="INVALID_PRODUCER_EPOCH")
     newer = faults.add(api="EndTxn", versions="2+", transactional_id=transactional_id, error="PRODUCER_FENCED")
     return Scenario(newer, older)
 
 
 def disk_full(faults: Adding, topic: str) -> Scenario:
-    """The directory of a topic's partitions has failed: nothing is appended until the scenario is lifted."""
+    """The directory of a topic's partitions has failed: nothing is appended until the scenario is removed."""
     return Scenario(faults.add(api="Produce", topic=topic, error="KAFKA_STORAGE_ERROR"))
 
 
 def too_few_replicas(faults: Adding, topic: str) -> Scenario:
-    """The partitions have fewer in-sync replicas than ``min.insync.replicas``, until the scenario is lifted."""
+    """The partitions have fewer in-sync replicas than ``min.insync.replicas``, until the scenario is removed."""
     return Scenario(faults.add(api="Produce", topic=topic, error="NOT_ENOUGH_REPLICAS"))
 
 
 def answer_lost(faults: Adding, topic: str) -> Scenario:
-    """A batch is appended, and the connection is cut before the producer hears of it: without idempotence, a
-    duplicate when it is sent again."""
+    """A batch is appended, and the connection is closed before the response is sent: a producer without idempotence
+    sends a duplicate.
+    """
     return Scenario(faults.add(api="Produce", topic=topic, first=1, cut="after"))
 
 
 def network_cut(faults: Adding, client_id: str, *, node: int | None = None) -> Scenario:
-    """Packets between a client and the broker are lost: nothing is answered, until the scenario is lifted.
+    """Packets between a client and the broker are lost: nothing is answered until the scenario is removed.
 
     :param node: the one broker of a cluster that the client cannot reach; without it, all of them
     """
@@ -92,14 +96,16 @@ def network_cut(faults: Adding, client_id: str, *, node: int | None = None) -> S
 
 
 def slow_consumer_evicted(faults: Adding, group: str) -> Scenario:
-    """A consumer was silent for longer than its session, and the group has gone on without it: it has to join again."""
+    """The session of a consumer has timed out, and the group has rebalanced without it: it has to join again."""
     commit = faults.add(api="OffsetCommit", group=group, first=1, error="UNKNOWN_MEMBER_ID")
     heartbeat = faults.add(api="Heartbeat", group=group, first=1, error="UNKNOWN_MEMBER_ID")
     return Scenario(commit, heartbeat)
 
 
 def quota_exceeded(faults: Adding, client_id: str, *, throttle_ms: int = 1000) -> Scenario:
-    """A client is above its quotas: answers tell it to wait (KIP-219), and it may not create topics (KIP-599)."""
+    """A client has exceeded its quotas: responses have a throttle time (KIP-219), and it may not create topics
+    (KIP-599).
+    """
     produced = faults.add(api="Produce", client_id=client_id, throttle_ms=throttle_ms)
     fetched = faults.add(api="Fetch", client_id=client_id, throttle_ms=throttle_ms)
     changed = faults.add(
@@ -118,7 +124,7 @@ def authentication_expires(faults: Adding, principal: str) -> Scenario:
 
 
 class Scenarios:
-    """Each scenario as a method of where rules are set."""
+    """A mixin with each scenario as a method."""
 
     def leader_moves(self: Adding, topic: str, *, requests: int = 1) -> Scenario:
         return leader_moves(self, topic, requests=requests)

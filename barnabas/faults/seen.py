@@ -1,6 +1,5 @@
-"""Requests as the broker has seen them, with their answers: a ring of the last ones, kept while somebody asks for it.
-
-Knows nothing of sockets.
+"""Recorded requests with their responses: a ring buffer of the last ones, filled while recording is on. Knows nothing
+of sockets.
 """
 
 from collections import deque
@@ -16,7 +15,7 @@ KEPT: Final = 10_000
 
 
 class SeenRequest:
-    """One request, and its answer once it has been given."""
+    """One request, and its response once there is one."""
 
     __slots__ = (
         "answer", "api", "client_id", "client_software_name", "client_software_version", "connection", "number",
@@ -71,20 +70,20 @@ def first_error(response: Struct) -> int:
 
 
 class Seen:
-    """The last requests that were seen."""
+    """The last requests that were recorded."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._ring: deque[SeenRequest] = deque(maxlen=kept)
-        self.count = 0  #: how many there were: the number of the last one
+        self.count = 0  #: how many were recorded: the number of the last one
 
     def add(self, request: SeenRequest) -> None:
-        """Numbers a request and keeps it; the oldest one goes if there are too many."""
+        """Numbers a request and keeps it; drops the oldest one if there are too many."""
         self.count += 1
         request.number = self.count
         self._ring.append(request)
 
     def clear(self) -> None:
-        """Forgets the requests; the numbers go on."""
+        """Drops the requests; the numbers go on."""
         self._ring.clear()
 
     @property

@@ -1,6 +1,5 @@
-"""What a request is about: its topics, partitions, groups and transactional ids, found by the schema.
-
-Knows nothing of what an API does. Fields with these meanings have the same few names in all messages.
+"""Finds the topics, partitions, groups and transactional ids that a request names, by its schema. Knows nothing of what
+an API does. Fields with these meanings have the same few names in all messages.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,14 +17,14 @@ TRANSACTIONAL: Final = ("transactional_id",)
 TRANSACTIONAL_ARRAYS: Final = ("transactional_ids",)
 
 Wanted = Callable[[str, int | None], bool]
-"""Whether a topic's partition is meant; None stands for the topic as a whole."""
+"""Whether a topic's partition is selected; None stands for the topic as a whole."""
 
 TopicName = Callable[[bytes], str | None]
 """Returns the name of the topic with an id."""
 
 
 class Subjects(NamedTuple):
-    """What one request is about."""
+    """The topics, partitions, groups and transactional ids that one request names."""
 
     topics: frozenset[tuple[str, int | None]]
     groups: frozenset[str]
@@ -41,7 +40,7 @@ def fields_of(cls: type[Struct]) -> Iterator[Field]:
 
 
 def can_name(request: type[Struct], subject: str) -> bool:
-    """Returns whether a request has a place for a topic, partition, group or transactional_id."""
+    """Returns whether a request has a field for a topic, partition, group or transactional_id."""
     names = {field.name for field in fields_of(request)}
     if request.__name__ == "FindCoordinatorRequest":
         return subject in ("group", "transactional_id")
@@ -57,7 +56,7 @@ _PLACES: Final = {
 
 
 def subjects_of(request: Struct, topic_name: TopicName) -> Subjects:
-    """Returns what the request is about."""
+    """Returns the subjects of the request."""
     topics: set[tuple[str, int | None]] = set()
 
     def note(topic: str, partition: int | None) -> bool:
@@ -116,7 +115,7 @@ def selected(structure: Any, wanted: Wanted, topic_name: TopicName, topic: str |
 
 
 def _kept(array: str, each: Any, wanted: Wanted, topic_name: TopicName, topic: str | None) -> Any:
-    """Returns an entry of an array, or what is left of it, or None."""
+    """Returns an entry of an array, reduced to the wanted parts; None if none is wanted."""
     if isinstance(each, str):
         return each if array not in TOPIC_ARRAYS or wanted(each, None) else None
     if isinstance(each, int):
