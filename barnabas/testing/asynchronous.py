@@ -1,7 +1,7 @@
-"""A broker for asyncio's tests: ``async with AsyncBroker() as broker``.
+"""A broker for tests with asyncio: ``async with AsyncBroker() as broker``.
 
-Knows nothing of how a broker works. It runs on a thread of its own (:class:`~barnabas.testing.Broker`); what may take
-long is awaited, so that the event loop of the test goes on meanwhile.
+Knows nothing of how a broker works. It runs on a thread of its own (:class:`~barnabas.testing.Broker`); methods that
+may take long are coroutines, so that they do not block the event loop of the test.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class AsyncBroker:
     """A broker in this process. The arguments are those of :class:`~barnabas.testing.Broker`."""
 
     def __init__(self, configs: Mapping[str, object] | None = None, **options: Any) -> None:
-        self.broker = Broker(configs, **options)  #: the same one, for code that may block
+        self.broker = Broker(configs, **options)  #: the same broker, for code that may block
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(self.broker.start)
@@ -88,12 +88,12 @@ class AsyncBroker:
         return await asyncio.to_thread(self.broker.connections)
 
     async def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
-        """Turns the broker's clock on (``broker.clock``)."""
+        """Advances the broker's clock (``broker.clock``)."""
         turn: Callable[..., object] = self.broker.clock.advance
         await asyncio.to_thread(turn, seconds=seconds, minutes=minutes, hours=hours, days=days)
 
     async def at(self, date: str | datetime) -> None:
-        """Turns the broker's clock to a date."""
+        """Advances the broker's clock to a date."""
         await asyncio.to_thread(self.broker.clock.at, date)
 
     async def reset(self) -> None:
@@ -101,11 +101,11 @@ class AsyncBroker:
         await asyncio.to_thread(self.broker.reset)
 
     async def save(self) -> "State":
-        """Returns what the broker has."""
+        """Returns the state of the broker."""
         return await asyncio.to_thread(self.broker.save)
 
     async def restore(self, state: "State") -> None:
-        """Replaces what the broker has by what was saved."""
+        """Replaces the state of the broker by a saved one."""
         await asyncio.to_thread(self.broker.restore, state)
 
     async def seed(

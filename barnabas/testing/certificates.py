@@ -1,6 +1,5 @@
-"""An authority of a test run, and the certificates that it issues.
-
-Knows nothing of brokers. Keys are elliptic curves: they are made in a fraction of a millisecond.
+"""A certificate authority for one test run, and the certificates that it issues. Knows nothing of brokers. Keys are
+elliptic-curve keys, which are made in a fraction of a millisecond.
 """
 
 import ipaddress

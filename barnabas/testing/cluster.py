@@ -34,22 +34,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CONTROLLER_ID = 1000
-"""The node id of the first controller. The controllers are no brokers."""
+"""The node id of the first controller. The controllers are not brokers."""
 
 LONGEST_WAIT_S = 30.0
 """The timeout of calls to the cluster's thread."""
 
 LOOK_S = 0.01
-"""The delay between two looks at what is waited for."""
+"""The polling interval of waits."""
 
 ELECTION_MS, FETCH_MS = 300, 600
 """The time-outs of the controllers' elections. Kafka's 1 and 2 seconds are long in a test."""
 
 HEARTBEAT_MS, SESSION_MS = 150, 800
-"""How often a broker is heard of, and after what time it counts as gone. Kafka's 2 and 9 seconds are long in a test."""
+"""The interval of heartbeats and the session timeout of brokers. Kafka's 2 and 9 seconds are long in a test."""
 
 COPIES = 3
-"""The most replicas of a topic that does not say how many it wants."""
+"""The default replication factor, in a cluster with as many brokers or more."""
 
 
 class Cluster:
@@ -59,8 +59,8 @@ class Cluster:
     there are brokers; internal topics, too. A broker that is killed is noticed within a second
     (``broker.session.timeout.ms``).
 
-    One controller is enough unless it is to be stopped as well: three of them survive the loss of one. They are nodes
-    for :meth:`stop`, :meth:`kill`, :meth:`start`, :meth:`isolate` and :meth:`heal`.
+    One controller is enough unless a test stops it as well: three of them survive the loss of one. Controllers are
+    nodes for :meth:`stop`, :meth:`kill`, :meth:`start`, :meth:`isolate` and :meth:`heal`.
 
     >>> from barnabas.testing import Cluster
     >>> with Cluster(3) as cluster:
@@ -208,7 +208,7 @@ class Cluster:
         raise RuntimeError(f'node {node} shows no metrics: Cluster(barnabas_metrics_listener="127.0.0.1:0")')
 
     def stop(self, node: int) -> None:
-        """Stops a node cleanly: others lead before it ends."""
+        """Stops a node cleanly: other brokers lead its partitions before it ends."""
         self._await(self._nodes[node].stop())
 
     def kill(self, node: int) -> None:
@@ -220,7 +220,7 @@ class Cluster:
         self._call(self._nodes[node].kill)
 
     def start(self, node: int) -> None:
-        """Starts a node again, with its old data and its old address, and returns when others know of it."""
+        """Starts a node again, with its old data and its old address, and returns when the other nodes see it."""
         self._await(self._nodes[node].start(self._loop))
         self._await(self._until(self._all_unfenced))
 
@@ -241,7 +241,7 @@ class Cluster:
         self._call(self._nodes[node].isolate)
 
     def heal(self, node: int) -> None:
-        """Lets a node be reached again."""
+        """Ends the isolation of a node."""
         self._call(self._nodes[node].heal)
 
     # ------------------------------------------------------------ faults
@@ -269,7 +269,7 @@ class Cluster:
         replicas: int = -1,
         configs: Mapping[str, object] | None = None,
     ) -> None:
-        """Creates a topic, which all brokers know when this returns.
+        """Creates a topic, and returns when all brokers know it.
 
         :param replicas: of each partition; by default three, or as many as there are brokers
         :raises KafkaError: an error of CreateTopics, such as TopicAlreadyExists
@@ -281,7 +281,7 @@ class Cluster:
         self._await(self._until(lambda: all(name in broker.image.topics_by_name for broker in self._running())))
 
     def partition(self, topic: str, partition: int = 0) -> PartitionImage:
-        """Returns replicas, leader and in-sync replicas, as the controller has them.
+        """Returns replicas, leader and in-sync replicas of a partition, as the active controller knows them.
 
         :raises UnknownTopicOrPartition: there is none
         """
@@ -337,7 +337,7 @@ class Cluster:
     # ------------------------------------------------------------ on the cluster's thread
 
     def broker(self, node: int) -> Broker:
-        """Returns a broker that runs, whose parts are to be used on the cluster's thread only."""
+        """Returns a running broker. It may only be used on the cluster's thread."""
         server = self._brokers[node].server
         assert server is not None, f"broker {node} does not run"
         return server.broker
@@ -346,7 +346,7 @@ class Cluster:
         return [node.server.broker for node in self._brokers.values() if node.server is not None and not node.is_cut]
 
     def _controlling(self) -> list[Node]:
-        """Returns the active controller, if there is one. One that is cut off may believe to be active for a while."""
+        """Returns the active controller, if there is one. An isolated one may consider itself active for a while."""
         nodes = [node.server.node for node in self._controllers.values() if node.server is not None and not node.is_cut]
         return [node for node in nodes if node.quorum.is_leader]
 
@@ -389,7 +389,7 @@ class Cluster:
 
 
 def reserve() -> socket.socket:
-    """Returns a socket on a free port of 127.0.0.1 that does not listen: nobody else gets the port meanwhile."""
+    """Returns a socket on a free port of 127.0.0.1 that does not listen: it reserves the port."""
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     reserved.bind(("127.0.0.1", 0))

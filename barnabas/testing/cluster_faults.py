@@ -23,14 +23,14 @@ LOOK_S = 0.005
 
 
 class RulesOfNodes(Scenario):
-    """One rule on several brokers: its hits are those of all of them."""
+    """One rule on several brokers. Its hits are the sum over all of them."""
 
     def is_in_force(self, now: float) -> bool:
-        """Returns whether it can still fire on one of them."""
+        """Returns whether the rule can still fire on any of them."""
         return any(rule.is_in_force(now) for rule in self.rules)
 
     def wait_for_hits(self, hits: int = 1, timeout: float = 10.0) -> None:
-        """Returns once it has fired that often. :raises TimeoutError: it has not in ``timeout`` seconds"""
+        """Returns once the rule has fired that often. :raises TimeoutError: it has not in ``timeout`` seconds"""
         end = time.monotonic() + timeout
         while self.hits < hits:
             if time.monotonic() > end:
@@ -63,7 +63,7 @@ class ClusterFaults(Scenarios):
         return Watch(rules, server.listeners, self._clock, self._scheduler, topic_name)
 
     def add(self, *, node: int | None = None, **rule: Any) -> Any:
-        """Sets a rule on one broker, or on each of them; a number such as ``nth`` counts on each by itself.
+        """Sets a rule on one broker, or on each of them. Counts such as ``nth`` are kept for each broker.
 
         :raises ImpossibleRule: it can never match, or does nothing; the text says what would be right
         :raises KeyError: there is no such broker
@@ -79,15 +79,15 @@ class ClusterFaults(Scenarios):
         return [self.add(**each) for each in parse(text)]
 
     def rules(self, node: int) -> tuple[Rule, ...]:
-        """Returns the rules of a broker that have not been lifted."""
+        """Returns the rules of a broker that have not been removed."""
         return self._rules[node].all
 
     def seed(self, seed: int) -> None:
-        """Begins the chance of ``probability`` anew."""
+        """Seeds the random numbers of ``probability`` anew."""
         self._random.seed(seed)
 
     def clear(self) -> None:
-        """Lifts all rules, and forgets what they did."""
+        """Removes all rules, and clears the report."""
         for rules in self._rules.values():
             rules.clear()
 

@@ -1,6 +1,6 @@
-"""One node of a cluster in this process: it starts, stops, is killed, and is cut off from the others.
+"""One node of a cluster in this process, which can be started, stopped, killed and isolated.
 
-Knows nothing of the other nodes. Everything here is called on the thread of the event loop.
+Knows nothing of the other nodes. All functions are called on the thread of the event loop.
 """
 
 import logging
@@ -23,7 +23,7 @@ DIRECTORY = "/barnabas"
 
 
 class MortalScheduler:
-    """A scheduler whose timers all end with the node that set them."""
+    """A scheduler that drops all its timers when the node is killed."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -38,7 +38,7 @@ class MortalScheduler:
 
 
 class CutPeers:
-    """Peers that cannot be reached while the node is cut off."""
+    """Peers that cannot be reached while the node is isolated."""
 
     def __init__(self, peers: Peers, node_id: int, is_cut: Callable[[], bool]) -> None:
         self._peers = peers
@@ -58,7 +58,7 @@ class CutPeers:
 
 
 class Shut:
-    """What a listener asks while the node is cut off: nobody may connect."""
+    """Refuses all connections to a listener while the node is isolated."""
 
     def admits(self, guest: object) -> bool:
         return False
@@ -77,7 +77,7 @@ class ClusterNode:
         self.properties = {**properties, "node.id": str(node_id), "log.dirs": DIRECTORY}
         self.server: Server | None = None
         self.is_cut = False
-        self.new_watch: Callable[[Server], Watch] | None = None  #: makes what applies faults, if somebody sets some
+        self.new_watch: Callable[[Server], Watch] | None = None  #: makes the watch once a rule is set
         self._watch: Watch | None = None
         self._files = MemoryFiles(clock)
         self._clock = clock
@@ -85,7 +85,7 @@ class ClusterNode:
         self._scheduler: MortalScheduler
 
     def format(self, cluster_id: str) -> None:
-        """Makes the log directory one of that cluster."""
+        """Formats the log directory for that cluster."""
         self._files.makedirs(DIRECTORY)
         meta_properties.write(
             self._files, DIRECTORY, MetaProperties(cluster_id, self.id, random_uuid(self._random_bytes))
@@ -115,7 +115,7 @@ class ClusterNode:
         self.update_watch()
 
     def _keep_ports(self, server: Server) -> None:
-        """Has the node come back where clients and other nodes know it."""
+        """Makes the node use the same ports when it starts again."""
         bound = [listener.endpoint for listener in (*server.listeners, *server.controller_listeners)]
         self.properties["listeners"] = ",".join(f"{each.name}://{each.host}:{each.port}" for each in bound)
 
@@ -126,18 +126,18 @@ class ClusterNode:
             await server.stop()
 
     def kill(self) -> None:
-        """Ends the node as ``kill -9`` does: nobody is told anything. What it has written is there."""
+        """Ends the node as ``kill -9`` does, without any notification. What it has written stays."""
         server, self.server = self.server, None
         if server is None:
             return
         self._scheduler.is_dead = True
-        self._files = copied(self._files, self._clock)  # what the dead node still writes goes nowhere
+        self._files = copied(self._files, self._clock)  # what the dead node still writes is dropped
         self.cut(server)
         for listener in (*server.listeners, *server.controller_listeners):
             listener.stop_accepting()
 
     def isolate(self) -> None:
-        """Cuts the node off from clients and other nodes."""
+        """Isolates the node from clients and other nodes."""
         self.is_cut = True
         assert self.server is not None, f"node {self.id} does not run"
         self.cut(self.server)
@@ -145,7 +145,7 @@ class ClusterNode:
             listener.watch = Shut()
 
     def heal(self) -> None:
-        """Lets the node be reached again."""
+        """Ends the isolation."""
         self.is_cut = False
         if self.server is not None:
             for listener in (*self.server.listeners, *self.server.controller_listeners):
@@ -153,7 +153,7 @@ class ClusterNode:
             self.update_watch()
 
     def update_watch(self) -> None:
-        """Has the rules of the node, if there are any, stand in front of its connections, unless it is cut off."""
+        """Applies the rules of the node, if there are any, to its connections, unless it is isolated."""
         if self.new_watch is None or self.server is None or self.is_cut:
             return
         if self._watch is None:
@@ -162,7 +162,7 @@ class ClusterNode:
 
     @staticmethod
     def cut(server: Server) -> None:
-        """Cuts all connections of the node."""
+        """Aborts all connections of the node."""
         server.disconnect()
         for listener in (*server.listeners, *server.controller_listeners):
             for connection in list(listener.connections):
@@ -170,7 +170,7 @@ class ClusterNode:
 
 
 def copied(files: Files, clock: Clock) -> MemoryFiles:
-    """Returns files with the same content, of which nothing is open or locked."""
+    """Returns files with the same content, none of which is open or locked."""
     assert isinstance(files, MemoryFiles)
     copy = MemoryFiles(clock)
     for path, names in files.directories.items():

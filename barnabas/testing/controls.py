@@ -1,7 +1,6 @@
-"""What a test does to a running server: faults, time, a reset, saved states, topics and records.
-
-Knows nothing of threads and of HTTP. Everything here runs in the server's event loop; :class:`~barnabas.testing.Broker`
-calls it from the thread of a test, the admin API from a request.
+"""Controls of a running server for tests: faults, time, a reset, saved states, topics and records. Knows nothing of
+threads and of HTTP. Everything here runs in the server's event loop; :class:`~barnabas.testing.Broker` calls it from
+the thread of a test, the admin API from a request.
 """
 
 import asyncio
@@ -60,20 +59,19 @@ class Controls:
         self._loop: asyncio.AbstractEventLoop
         self._faults: Faults | None = None
         self._state_numbers = itertools.count(1)
-        self.states: dict[str, State] = {}  #: those that whoever asks by HTTP has saved
+        self.states: dict[str, State] = {}  #: the states that were saved by HTTP
 
     @classmethod
     def of(cls, server: Server) -> Self:
-        """Returns the controls of a server: the same ones for all who ask."""
+        """Returns the controls of a server: always the same object."""
         found = cls._by_server.get(server)
         if found is None:
             found = cls._by_server[server] = cls(server)
         return found
 
     def begin(self, loop: asyncio.AbstractEventLoop, image: MetadataImage) -> None:
-        """Notes the server's event loop, and what it has once it has started: :meth:`reset` comes back to that.
-
-        Has no effect if that is done already.
+        """Records the server's event loop, and its state after the start, which :meth:`reset` restores. Has no effect
+        when called again.
         """
         if self._has_begun:
             return
@@ -98,7 +96,8 @@ class Controls:
             from barnabas.faults.rules import Rules
             from barnabas.testing.faulting import Faults
 
-            # Rules go by the broker's clock, which a test may turn. Requests have the machine's time, as clients do.
+            # Rules use the broker's clock, which a test may advance. Recorded requests have the machine's time, as
+            # clients do.
             rules = partial(Rules, self._server.clock, Random(0))
             self._faults = Faults(
                 rules, self._server.listeners, self._topic_name, self._call, SystemClock(), self._loop
@@ -131,18 +130,18 @@ class Controls:
 
     @property
     def clock(self) -> TurnedClock:
-        """The clock. :raises RuntimeError: this server has the machine's, which nobody turns"""
+        """The clock. :raises RuntimeError: this server uses the machine's clock, which cannot be advanced"""
         clock = self._server.clock
         if not isinstance(clock, TurnedClock):
             raise RuntimeError("this broker goes by the machine's clock: only one that a test has started is turned")
         return clock
 
     async def advance(self, seconds: float) -> None:
-        """Turns the clock on. What falls due has happened when this returns."""
+        """Advances the clock. Timers that are due have run when this returns."""
         await self.clock.advance(seconds, self._settled)
 
     async def _settled(self) -> None:
-        """Waits for the work in the background, and for what that leads to."""
+        """Waits for the background threads, and for the callbacks of their work."""
         for _ in range(3):
             done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._server.background.run(lambda: None, partial(_finish, done))
@@ -162,7 +161,7 @@ class Controls:
         await emptied
 
     def save(self) -> "State":
-        """Returns what the server has."""
+        """Returns the state of the server."""
         from barnabas.testing.saving import save
 
         return save(self.broker)
@@ -174,7 +173,7 @@ class Controls:
         return name
 
     async def restore(self, state: "State") -> None:
-        """Replaces what the server has by what was saved. Faults, connections and the clock stay."""
+        """Replaces the state of the server by a saved one. Faults, connections and the clock stay."""
         from barnabas.testing.saving import restore
 
         await restore(self.broker, state, self._at_start)
@@ -256,7 +255,7 @@ def _finish(done: "asyncio.Future[None]", error: BaseException | None) -> None:
 
 
 def _batches(log: PartitionLog, committed: bool) -> Iterator[RecordBatch]:
-    """Yields the batches of records of clients, or those that a read_committed consumer gets."""
+    """Yields the batches without control batches, or those that a read_committed consumer gets."""
     offset, end = log.log_start_offset, log.last_stable_offset if committed else log.high_watermark
     while offset < end:
         data = log.read(offset, 1 << 20, up_to=end, minimum_one=True)

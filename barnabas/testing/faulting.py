@@ -1,4 +1,4 @@
-"""Faults and requests seen of a broker in this process, for the thread of the test.
+"""Faults and recorded requests of a broker in this process, for the thread of the test.
 
 Knows nothing of how rules are applied: the broker's own thread does that (:mod:`barnabas.server.faulty`).
 """
@@ -35,7 +35,7 @@ class OpenConnection(NamedTuple):
 class Faults(Scenarios):
     """The rules of a broker. Each scenario of :mod:`barnabas.faults.scenarios` is a method.
 
-    :param rules: makes the rules, given what is called after each change
+    :param rules: makes the rules; its argument is called after each change
     :param call: calls a function in the broker's thread
     """
 
@@ -61,7 +61,7 @@ class Faults(Scenarios):
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules that have not been lifted."""
+        """The rules that have not been removed."""
         return self._rules.all
 
     def script(self, text: str) -> list[Rule]:
@@ -72,11 +72,11 @@ class Faults(Scenarios):
         return [self.add(**each) for each in given]
 
     def seed(self, seed: int) -> None:
-        """Begins the chance of ``probability`` anew."""
+        """Seeds the random numbers of ``probability`` anew."""
         self._rules.random.seed(seed)
 
     def clear(self) -> None:
-        """Lifts all rules, and forgets what they did."""
+        """Removes all rules, and clears the report."""
         self._rules.clear()
 
     def report(self) -> str:
@@ -86,7 +86,7 @@ class Faults(Scenarios):
     # ------------------------------------------------------------ seeing
 
     def record(self) -> Seen:
-        """Records requests from now on. Returns where, the same as before if that is done already."""
+        """Starts recording requests, unless they are recorded already. Returns the record of them."""
         if self.watch.seen is None:
             self.watch.seen = Seen()
             self._call(self.watch.update)

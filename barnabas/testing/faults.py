@@ -35,7 +35,7 @@ class FaultyFile(MemoryFile):
         super().__init__(files.clock, path, content)
         self._files = files
         self.safe = content  #: what was fsynced
-        self._unsynced: list[bytes | int] = []  # since then: what was written, or the size it was cut to
+        self._unsynced: list[bytes | int] = []  # changes since then: data, or the size of a truncation
 
     def write(self, data: Data) -> None:
         written = self._files.step("write", self.path, len(data))
@@ -128,7 +128,7 @@ class FaultyFiles(MemoryFiles):
     """Files in memory whose ``fail_at``-th change fails with the error number ``code``.
 
     :param torn: how many bytes a failing write still writes, or a :class:`Random` that chooses the number
-    :param lasting: ``"for ever"`` lets everything after it fail, too, as if the process had been killed;
+    :param lasting: ``"for ever"`` makes everything after it fail, too, as if the process had been killed;
         :meth:`survivor` is then what a new process finds
     :param under: the directory tree to which failures and the count are confined
     """
@@ -150,7 +150,7 @@ class FaultyFiles(MemoryFiles):
         self.code = code
         self.under = under
         self.changes: list[tuple[str, str]] = []  #: kind and path of each operation so far
-        self.on_write: Callable[[FaultyFile, bytes], object] | None = None  #: told of each write
+        self.on_write: Callable[[FaultyFile, bytes], object] | None = None  #: called for each write
         self.reads = 0
         self.has_failed = False
         self._kinds: tuple[str, ...] = ()
@@ -175,7 +175,9 @@ class FaultyFiles(MemoryFiles):
         return size
 
     def fail_now(self, code: int, *kinds: str) -> None:
-        """Lets all further changes, or those of these kinds, fail with that error number; "read" is a kind, too."""
+        """Makes all further changes, or those of these kinds, fail with that error number. Reads are of the kind
+        "read".
+        """
         self.code, self._kinds, self.has_failed, self.lasting = code, kinds, True, "for ever"
 
     def reading(self, path: str) -> None:
@@ -256,7 +258,7 @@ class FaultyFiles(MemoryFiles):
         (old_parent, old_name), (new_parent, new_name) = os.path.split(old), os.path.split(new)
         source, target = self._folder(old_parent), self._folder(new_parent)
         node = source.names.get(old_name)
-        super().rename(old, new)  # raises where there is nothing
+        super().rename(old, new)  # raises if the path does not exist
         assert node is not None
         if source is target:
             source.change({old_name: None, new_name: node})

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LOOK_S = 0.005
-"""The delay between two looks at what is waited for."""
+"""The polling interval of waits."""
 
 LONGEST_WAIT_S = 30.0
 """The timeout of calls to the broker's thread."""
@@ -60,10 +60,10 @@ class Broker:
     :param compatible_with: offers the APIs and versions of that Apache Kafka only, such as ``"2.8"``
     :param features: levels of the cluster's features, such as ``{"transaction.version": 1}``; :meth:`reset` restores
         them
-    :param files: to write to, such as those of :mod:`barnabas.testing.faults`
+    :param files: the file system to write to, such as that of :mod:`barnabas.testing.faults`
     :param tls: whether clients connect by TLS, with certificates that are made for this broker
     :param users: the passwords of the users who may log in, by PLAIN or SCRAM: ``{"alice": "secret"}``
-    :param acls: what users may do: ``[allow("alice", "read", topic="orders")]``; without it, everybody may do all
+    :param acls: what users may do: ``[allow("alice", "read", topic="orders")]``; without it, there is no authorizer
 
     With ``tls`` or ``users``, :meth:`client_settings` returns what a client needs.
     """
@@ -89,7 +89,7 @@ class Broker:
         self._on_disk = on_disk
         self._files = files
         self._features = dict(features or {})
-        self.on_fatal: Callable[[str], object] = lambda reason: None  #: called with the reason when it cannot continue
+        self.on_fatal: Callable[[str], object] = lambda reason: None  #: called with the reason of a fatal error
         self._cleanup = contextlib.ExitStack()
         self._turned: TurnedClock
         self._server: Server
@@ -150,7 +150,7 @@ class Broker:
             raise
 
     def _format(self, files: Files, directory: str) -> None:
-        """Lets the metadata log of a new cluster begin with the users' credentials."""
+        """Writes the users' credentials to the beginning of the metadata log of a new cluster."""
         path = f"{directory}/{bootstrap.FILE_NAME}"
         if not files.exists(path):
             files.makedirs(directory)
@@ -206,7 +206,9 @@ class Broker:
     def expect(
         self, api: str | int | None = None, *, client_id: str | None = None, times: int | None = None
     ) -> "Expected":
-        """Returns a block at whose end so many requests have been seen within it, or any if no number is given."""
+        """Returns a context manager that checks at its end that so many requests have been received, or any if no
+        number is given.
+        """
         from barnabas.testing.faulting import Expected, canonical
 
         self.record_requests()
@@ -220,7 +222,9 @@ class Broker:
 
     @property
     def clock(self) -> BrokerClock:
-        """The broker's clock, to be turned (docs/how-to/turn-the-clock.md). :meth:`reset` sets the date back."""
+        """The broker's clock, which a test may advance (docs/how-to/turn-the-clock.md). :meth:`reset` sets the date
+        back.
+        """
         return BrokerClock(self._turned, lambda seconds: self._await(self._controls.advance(seconds)))
 
     # ------------------------------------------------------------ for tests
@@ -236,7 +240,7 @@ class Broker:
 
     @property
     def admin_url(self) -> str:
-        """Where the admin API is, if ``barnabas.admin.listener`` is set: for the parts of a test in another process.
+        """The URL of the admin API, if ``barnabas.admin.listener`` is set: for the parts of a test in another process.
 
         :raises RuntimeError: it is not set
         """
@@ -252,7 +256,7 @@ class Broker:
 
     @property
     def metrics_url(self) -> str:
-        """Where /metrics and /health are, if ``barnabas.metrics.listener`` is set.
+        """The URL of /metrics and /health, if ``barnabas.metrics.listener`` is set.
 
         :raises RuntimeError: it is not set
         """
@@ -308,7 +312,8 @@ class Broker:
         return self._call(lambda: self._controls.records(topic, committed=committed))
 
     def wait_for_records(self, topic: str, count: int, timeout: float = 10.0) -> list[Record]:
-        """Returns the records of a topic once there are so many: for what a service under test sends by itself.
+        """Returns the records of a topic once there are that many: for a service under test that sends records by
+        itself.
 
         :raises TimeoutError: there are fewer after ``timeout`` seconds
         """
@@ -329,15 +334,14 @@ class Broker:
     # ------------------------------------------------------------ saved states, and records from elsewhere
 
     def save(self) -> "State":
-        """Returns what the broker has, to be restored any number of times: a costly set-up is made once.
-
-        Topics, records, groups with their offsets, transactions, configs, ACLs, users and quotas; not the faults, the
-        clock and the connections. ``state.write(path)`` and ``State.read(path)`` keep it in a file.
+        """Returns the state of the broker, which can be restored any number of times: a costly set-up is made once. It
+        has topics, records, groups with their offsets, transactions, configs, ACLs, users and quotas, but not faults,
+        the clock and connections. ``state.write(path)`` and ``State.read(path)`` keep it in a file.
         """
         return self._call(self._controls.save)
 
     def restore(self, state: "State") -> None:
-        """Replaces what the broker has by what was saved. Connections stay."""
+        """Replaces the state of the broker by a saved one. Connections stay."""
         self._await(self._controls.restore(state))
 
     def seed(self, source: "str | Path | Iterable[NewRecord | Mapping[str, Any]]", topic: str | None = None) -> int:
@@ -345,8 +349,8 @@ class Broker:
 
         :param source: a file with a JSON object a line, as ``barnabas consume --json`` and ``barnabas copy`` write it,
             or such objects
-        :param topic: of records that name none
-        :raises ValueError: a line is no record
+        :param topic: of records that name no topic
+        :raises ValueError: a line is not a record
         """
         from barnabas.testing.json_records import records_from
 

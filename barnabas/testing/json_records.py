@@ -22,7 +22,7 @@ class NewRecord(NamedTuple):
 
 
 def shown(name: str, data: bytes | None) -> dict[str, str | None]:
-    """Returns ``key`` or ``key_base64`` for bytes."""
+    """Returns the field ``key`` or ``key_base64`` for bytes."""
     if data is None:
         return {name: None}
     try:
@@ -32,7 +32,7 @@ def shown(name: str, data: bytes | None) -> dict[str, str | None]:
 
 
 def given(name: str, fields: Mapping[str, Any]) -> bytes | None:
-    """Returns the bytes of ``key`` or ``key_base64``. A value that is no string is sent as JSON.
+    """Returns the bytes of ``key`` or ``key_base64``. A value that is not a string is encoded as JSON.
 
     :raises ValueError: it is no base64
     """
@@ -58,7 +58,7 @@ def record_as_json(record: Any) -> dict[str, Any]:
 
 
 def record_of_json(fields: Mapping[str, Any], topic: str | None = None) -> NewRecord:
-    """Returns the record of a JSON object. Offsets are not looked at.
+    """Returns the record of a JSON object. Offsets are ignored.
 
     :param topic: of objects that name none
     :raises ValueError: it is no record

@@ -48,7 +48,7 @@ class Proxy:
         self.stop()
 
     def start(self) -> None:
-        """Starts the proxy, and returns when it listens. The cluster is reached once a client connects.
+        """Starts the proxy, and returns when it listens. It connects to the cluster once a client connects.
 
         :raises ConfigError: a property is not valid
         """
@@ -70,7 +70,7 @@ class Proxy:
 
     @property
     def port(self) -> int:
-        """The port that clients begin with."""
+        """The bootstrap port for clients."""
         return self._proxy.port
 
     @property
@@ -80,7 +80,7 @@ class Proxy:
 
     @property
     def ports(self) -> dict[str, int]:
-        """The ports at which the nodes are seen that answers have named so far, by their addresses."""
+        """The proxy's ports of the nodes that responses have named so far, by the nodes' addresses."""
         found: dict[str, int] = self._call(
             lambda: {str(node): gateway.port for node, gateway in self._proxy.by_node.items()}
         )
@@ -88,7 +88,7 @@ class Proxy:
 
     @property
     def faults(self) -> "Faults":
-        """The rules by which requests go wrong on their way (docs/how-to/faults.md)."""
+        """The rules of faults on requests that pass (docs/how-to/faults.md)."""
         if self._faults is None:
             from barnabas.proxy.rules import ProxyRules
             from barnabas.testing.faulting import Faults

@@ -33,11 +33,11 @@ from barnabas.security.sasl.scram import CODES
 
 
 class AtStart(NamedTuple):
-    """What the broker began with."""
+    """The state in which the broker started."""
 
     features: Mapping[str, int]
     acls: Sequence[Acl] = ()
-    users: Collection[str] = ()  #: whose SCRAM credentials stay
+    users: Collection[str] = ()  #: users whose SCRAM credentials stay
 
 
 def reset(
@@ -102,7 +102,7 @@ def _updates(levels: Mapping[str, int], wanted: Mapping[str, int]) -> list[Featu
 def _configs_at_start(
     broker: Broker, resource: tuple[int, str], features: Mapping[str, int]
 ) -> list[tuple[str, str | None]]:
-    """Returns what a new cluster has: nothing, or the one config that all brokers have to agree on."""
+    """Returns the configs of a new cluster: none, or the one config that must be equal on all brokers."""
     if resource != (BROKER_RESOURCE, "") or not features.get(ELIGIBLE_LEADER_REPLICAS):
         return []
     return [(MIN_INSYNC_REPLICAS, str(broker.config.static(MIN_INSYNC_REPLICAS)))]

@@ -1,4 +1,4 @@
-"""Saves what a running broker has, and brings it back: topics, records, groups, transactions, configs, ACLs and users.
+"""Saves and restores the state of a running broker: topics, records, groups, transactions, configs, ACLs and users.
 
 Knows nothing of threads: it runs in the broker's own. A :class:`State` is metadata records and record batches, as
 Apache Kafka's logs have them; features, connections and the clock are not part of it.
@@ -37,7 +37,7 @@ from barnabas.wire.messages.metadata_records import (
 READ_BYTES: Final = 1 << 20
 
 NODES_OWN: Final = (FeatureLevelRecord, RegisterBrokerRecord, RegisterControllerRecord, ProducerIdsRecord)
-"""Records that are about the nodes, which stay what they are."""
+"""Types of records that describe nodes. They are not restored."""
 
 
 class SavedLog(NamedTuple):
@@ -49,7 +49,7 @@ class SavedLog(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a broker had when it was saved. It can be restored any number of times, and in other brokers, too."""
+    """The state of a broker when it was saved. It can be restored any number of times, and in other brokers, too."""
 
     records: tuple[Any, ...]  #: of the metadata log
     logs: Mapping[tuple[str, int], SavedLog]
@@ -72,7 +72,7 @@ class State(NamedTuple):
         return cls.from_bytes(Path(path).read_bytes())
 
     def to_bytes(self) -> bytes:
-        """Returns a ZIP archive: the metadata log, the log of each partition, and where each begins."""
+        """Returns a ZIP archive: the metadata log, and the log of each partition with its log start offset."""
         metadata = encode_batches(self.records, metadata_version=self.metadata_version, timestamp=0, epoch=0)
         index = {
             "next_producer_id": self.next_producer_id,
@@ -110,7 +110,7 @@ class State(NamedTuple):
 
 
 def save(broker: Broker) -> State:
-    """Returns what the broker has."""
+    """Returns the state of the broker."""
     image = broker.image
     records = tuple(each for each in records_of_image(image) if not isinstance(each, NODES_OWN))
     logs = {key: _saved(partition.log) for key, partition in broker.partitions.items()}
@@ -128,9 +128,8 @@ def _saved(log: PartitionLog) -> SavedLog:
 
 
 async def restore(broker: Broker, state: State, at_start: AtStart) -> None:
-    """Replaces what the broker has by what was saved. Returns when its coordinators have loaded their logs.
-
-    Topics that exist still are kept, and those of their logs that have changed are written anew.
+    """Replaces the state of the broker by a saved one. Returns when its coordinators have loaded their logs. Topics
+    that still exist are kept; those of their logs that have changed are rewritten.
 
     :raises KafkaError: the metadata cannot be written
     """
@@ -160,7 +159,7 @@ def _records(broker: Broker, state: State, kept: Collection[bytes]) -> Iterator[
         if not isinstance(record, TopicRecord | PartitionRecord) or record.topic_id not in kept:
             yield _of_this_node(broker, record)
     if state.next_producer_id > broker.image.next_producer_id:
-        # Ids that have been used in these logs are not given out again.
+        # Producer ids that these logs use are not assigned again.
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=state.next_producer_id)
         broker.producer_ids.forget()
 

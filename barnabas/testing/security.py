@@ -28,9 +28,9 @@ _MODULES = {
 
 
 class Security:
-    """How the clients of one broker connect, prove who they are, and what they may do.
+    """How the clients of one broker connect and authenticate, and what they are allowed to do.
 
-    :param users: passwords by user; None: clients do not log in
+    :param users: passwords by user; None: clients do not authenticate
     :param acls: what is allowed and denied; None: everything is allowed
     """
 
@@ -62,7 +62,7 @@ class Security:
                 "ssl.truststore.type": "PEM",
                 "ssl.truststore.certificates": self._authority.certificate,
                 "ssl.client.auth": "requested",
-                # The principal of a client's certificate is the user whom client_settings() was asked for.
+                # The principal of a client's certificate is the user that was passed to client_settings().
                 "ssl.principal.mapping.rules": "RULE:^CN=([^,]*)$/$1/,DEFAULT",
             }
         if self.users is not None:

@@ -1,6 +1,5 @@
-"""The clock of a broker in this process, which a test turns: retention, expiry, time-outs and sessions go by it.
-
-Knows nothing of the broker. Sockets go by the machine's time: clients live in it.
+"""The clock of a broker in this process, which a test advances: retention, expiry, time-outs and sessions use it. Knows
+nothing of the broker. Sockets use the machine's time, as clients do.
 """
 
 import asyncio
@@ -14,10 +13,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 LEAPS: Final = 100
-"""A turn of the clock is made in so many leaps at most: what falls due within one is called at its end."""
+"""The most steps in which the clock is advanced. Timers that are due within a step run at its end."""
 
 TURNS_A_LEAP: Final = 5
-"""How often the event loop goes around after each leap, so that what was called can come to its end."""
+"""How many turns the event loop runs after each step, so that the callbacks of timers can finish."""
 
 
 class TurnedTimer:
@@ -52,12 +51,12 @@ class TurnedTimer:
 
 
 class TurnedClock:
-    """The machine's clock, and the loop's timers, until they are turned."""
+    """The machine's clock, and the loop's timers, plus the time by which a test has advanced them."""
 
     loop: asyncio.AbstractEventLoop
 
     def __init__(self) -> None:
-        self._turned_s = 0.0  # by how much the clock has been turned on
+        self._turned_s = 0.0  # by how much the clock has been advanced
         self._ahead_ms = 0  # by how much its date is ahead of the machine's
         self._frozen_ms: int | None = None
         self._order = itertools.count()
@@ -79,7 +78,7 @@ class TurnedClock:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether the date stands."""
+        """Whether the date is frozen."""
         return self._frozen_ms is not None
 
     def freeze(self) -> None:
@@ -87,7 +86,7 @@ class TurnedClock:
         self._frozen_ms = self.time_ms()
 
     def go_on(self) -> None:
-        """Lets the date go on from where it stands."""
+        """Unfreezes the date, which goes on from its current value."""
         if self._frozen_ms is not None:
             self._ahead_ms, self._frozen_ms = self._frozen_ms - _machine_ms(), None
 
@@ -96,9 +95,9 @@ class TurnedClock:
         self._ahead_ms, self._frozen_ms = 0, None
 
     async def advance(self, seconds: float, settled: Callable[[], Awaitable[object]]) -> None:
-        """Turns the clock on, and makes the calls that fall due, each in its order.
+        """Advances the clock, and runs the timers that are due, in their order.
 
-        :param settled: waits for what they have begun in other threads
+        :param settled: waits for the work that they have started in other threads
         """
         left, least = seconds, seconds / LEAPS
         while left > 0:
@@ -127,7 +126,7 @@ class TurnedClock:
             self._frozen_ms += round(seconds * 1000)
 
     def set_date(self, time_ms: int) -> None:
-        """Sets the date, and no timer."""
+        """Sets the date; timers are not affected."""
         self._ahead_ms = time_ms - _machine_ms()
         if self._frozen_ms is not None:
             self._frozen_ms = time_ms
@@ -150,9 +149,9 @@ def _machine_ms() -> int:
 
 
 class BrokerClock:
-    """The hand of a test on the clock of its broker.
+    """The clock of a broker, as a test controls it.
 
-    :param advance: turns the clock on by seconds, and returns when that is done
+    :param advance: advances the clock by seconds, and returns when that is done
     """
 
     def __init__(self, clock: TurnedClock, advance: Callable[[float], object]) -> None:
@@ -160,7 +159,7 @@ class BrokerClock:
         self._advance = advance
 
     def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
-        """Turns the clock on. What falls due meanwhile has happened when this returns.
+        """Advances the clock. Timers that are due have run when this returns.
 
         :raises ValueError: the clock would go back
         """
@@ -170,7 +169,7 @@ class BrokerClock:
         self._advance(whole)
 
     def at(self, date: "str | datetime") -> None:
-        """Turns the clock to a date, in UTC if it has no time zone. To one that is past, only the date is set.
+        """Advances the clock to a date, in UTC if it has no time zone. For a date in the past, only the date is set.
 
         :raises ValueError: it is no date of ISO 8601
         """
@@ -181,16 +180,16 @@ class BrokerClock:
         self._clock.set_date(time_ms)
 
     def freeze(self) -> None:
-        """Stops the date: timestamps of new records, retention and expiry. Waits and sessions go on."""
+        """Freezes the date: timestamps of new records, retention and expiry. Time-outs and sessions go on."""
         self._clock.freeze()
 
     def go_on(self) -> None:
-        """Lets the date go on from where it stands."""
+        """Unfreezes the date, which goes on from its current value."""
         self._clock.go_on()
 
     @property
     def is_frozen(self) -> bool:
-        """Whether the date stands."""
+        """Whether the date is frozen."""
         return self._clock.is_frozen
 
     @property

@@ -1,7 +1,6 @@
-"""Peers that are reached late, out of order, or not at all.
-
-Knows nothing of the requests' contents. Delays are random, so a later request may arrive earlier. Everything depends on
-the scheduler and the random numbers that are passed in: the same seed gives the same run.
+"""Peers whose requests and responses are delayed, reordered or lost. Knows nothing of the requests' contents. Delays
+are random, so a later request may arrive earlier. The scheduler and the random numbers are passed in: the same seed
+gives the same run.
 """
 
 from functools import partial
@@ -15,7 +14,7 @@ from barnabas.wire.message import Request
 
 
 class UnreliablePeers:
-    """Stands before other peers, and delays or loses requests and responses on their way.
+    """Wraps other peers, and delays or loses their requests and responses.
 
     :param delay_s: the longest delay of a request, and of a response
     :param loss: the probability that a request or a response is lost; that is noticed at once (NETWORK_EXCEPTION: the
@@ -38,7 +37,7 @@ class UnreliablePeers:
         self.delay_s = delay_s
         self.loss = loss
         self.timeout_s = timeout_s
-        self.unreachable: set[int] = set()  #: nodes that neither get requests nor answer
+        self.unreachable: set[int] = set()  #: nodes that neither receive requests nor respond
         self.sent: list[tuple[int, Request]] = []  #: all requests so far, with the node that each was for
         self.lost = 0  #: how many requests and responses have been lost
 
