@@ -1,8 +1,6 @@
-"""The addresses of nodes in answers: which answers have some, and how others are put in their place.
-
-Knows nothing of sockets. Which fields are addresses follows from the declarations: structures with a host and a port,
-but for those of Kafka Streams' own servers (KIP-1071). Produce and Fetch have them since KIP-951, the quorum's APIs
-since KIP-853.
+"""The addresses of nodes in responses: finds and replaces them. Knows nothing of sockets. The fields follow from the
+declared schemas: structures with a host and a port, except those of Kafka Streams' own servers (KIP-1071). Produce and
+Fetch have them since KIP-951, the quorum's APIs since KIP-853.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,14 +13,14 @@ from barnabas.wire.schema import Struct
 Path = tuple[str, ...]
 
 Place = Callable[[str, int], tuple[str, int]]
-"""Returns the host and port at which a node is seen."""
+"""Returns the host and port of a node as clients see it."""
 
 APPLICATIONS: Final = ("StreamsGroupHeartbeatResponse", "StreamsGroupDescribeResponse")
 """Responses whose addresses are those of applications, not of nodes."""
 
 
 class Addressed(NamedTuple):
-    """The response of an API that has addresses in some versions."""
+    """The response of an API that has addresses in some versions, and their fields."""
 
     response: type[Response]
     paths: tuple[Path, ...]  #: of the structures with an address
@@ -33,7 +31,7 @@ class Addressed(NamedTuple):
 
 
 def addressed(requests: Mapping[int, type[Request]]) -> dict[int, Addressed]:
-    """Returns the APIs whose answers have addresses, by their keys.
+    """Returns the APIs whose responses have addresses, by their keys.
 
     >>> from barnabas.wire.messages.metadata import MetadataRequest
     >>> addressed({3: MetadataRequest})[3].paths
@@ -66,7 +64,7 @@ def _is_there(structure: type[Struct], path: Path, version: int) -> bool:
 
 
 def replace(response: Response, paths: tuple[Path, ...], place: Place) -> bool:
-    """Puts other addresses in the place of those in a response. Returns whether there were any."""
+    """Replaces the addresses in a response. Returns whether there were any."""
     has_changed = False
     for path in paths:
         for structure in _structures(response, path):
@@ -86,14 +84,14 @@ def _structures(value: Any, path: Path) -> Iterator[Any]:
 
 
 class Look(NamedTuple):
-    """How an answer is looked at."""
+    """How a response is decoded."""
 
     request: type[Request]
     paths: tuple[Path, ...]
 
 
 def looks(requests: Mapping[int, type[Request]], known: Mapping[int, Addressed]) -> dict[tuple[int, int], Look]:
-    """Returns the APIs and versions whose answers have to be decoded: those with addresses, and ApiVersions."""
+    """Returns the APIs and versions whose responses have to be decoded: those with addresses, and ApiVersions."""
     found = {}
     for key, request in requests.items():
         there = known.get(key)
@@ -106,9 +104,8 @@ def looks(requests: Mapping[int, type[Request]], known: Mapping[int, Addressed])
 
 
 def limit_versions(response: ApiVersionsResponse, known: Mapping[int, Addressed]) -> bool:
-    """Takes versions away whose addresses could not be found: those that are not declared here.
-
-    Returns whether there were any.
+    """Removes the versions that are not declared here, in whose responses addresses could not be found. Returns whether
+    there were any.
     """
     has_changed = False
     for api in response.api_keys:

@@ -1,6 +1,5 @@
-"""How the proxy connects to nodes: in the clear, or by TLS and SASL as the properties of a Java client say.
-
-Knows nothing of what is sent over the connections.
+"""Connects to nodes in plaintext, or by TLS and SASL with the security properties of a Java client. Knows nothing of
+what is sent over the connections.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ async def connect_in_the_clear(node: Address, new: Callable[[], Upstream]) -> Up
 
 
 def connect_by(properties: Mapping[str, str], scheduler: Scheduler, random: Random) -> Connect:
-    """Returns what connects to nodes by the security properties of a client.
+    """Returns the function that connects to nodes with the security properties of a client.
 
     :raises ConfigError: these are not valid
     """
@@ -51,7 +50,7 @@ def connect_by(properties: Mapping[str, str], scheduler: Scheduler, random: Rand
 
 
 class Surroundings:
-    """What logging in needs of a node."""
+    """The part of a node that SASL authentication needs."""
 
     def __init__(self, config: BrokerConfig, scheduler: Scheduler, random: Random) -> None:
         self.config = config

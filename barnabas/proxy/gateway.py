@@ -1,6 +1,5 @@
-"""A listening port of the proxy, through which one node is reached, and the connections of its clients.
-
-Knows nothing of what connections carry. A node has its gateway from the moment on at which an answer first names it.
+"""A gateway: the listening port of the proxy for one node, and the connections of its clients. Knows nothing of what
+connections carry. The gateway of a node is created when a response first names the node.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ BACKLOG = 128
 
 
 class House(Common, Protocol):
-    """What gateways have in common (:class:`barnabas.proxy.proxy.Proxy`)."""
+    """The common part of the gateways (:class:`barnabas.proxy.proxy.Proxy`)."""
 
     @property
     def numbers(self) -> "Iterator[int]": ...
@@ -53,7 +52,7 @@ class House(Common, Protocol):
 
 
 class ProxiedConnection(Connection):
-    """A client's connection. It is served once its node is reached."""
+    """A client's connection. It is served once the connection to its node is made."""
 
     def __init__(self, gateway: "Gateway", loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(gateway, loop)  # type: ignore[arg-type]
@@ -61,7 +60,7 @@ class ProxiedConnection(Connection):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        # What is written is sent at once, from where it lies, or it is known that it was not.
+        # Written data is sent at once, without a copy, or it is known that it was not sent.
         self.transport.set_write_buffer_limits(0)
         self.peer = transport.get_extra_info("peername")[:2]
         proxy = self._gateway.proxy
@@ -74,7 +73,7 @@ class ProxiedConnection(Connection):
             self.abort()
 
     def wrap(self, wrapped: "Callable[[Responder, Connection], Responder]") -> None:
-        """Serves by another responder, from the next request on, once those before it are answered."""
+        """Replaces the responder, once the previous requests are answered."""
         super().wrap(wrapped)
         if self._pending is None and self.passage.is_awaited:
             self.hold()
@@ -85,7 +84,7 @@ class ProxiedConnection(Connection):
         self.passage.resume()
 
     def _place(self, host: str, port: int) -> tuple[str, int]:
-        """Returns where the client sees a node: at the address of the proxy to which it has connected."""
+        """Returns the address at which the client sees a node: that of the proxy to which it has connected."""
         proxy = self._gateway.proxy
         local: str = proxy.advertised_host or self.transport.get_extra_info("sockname")[0]
         return local, proxy.port_of(Address(host, port))
@@ -94,7 +93,7 @@ class ProxiedConnection(Connection):
 class Gateway:
     """Listens for the clients of one node.
 
-    :param nodes: its address; the first gateway's may be several, of which one is reached
+    :param nodes: its address; the first gateway has the bootstrap servers, and uses one that can be reached
     """
 
     def __init__(self, proxy: House, nodes: Sequence[Address], buffers: BufferPool) -> None:
@@ -114,12 +113,12 @@ class Gateway:
         return str(self.nodes[0])
 
     def bind(self, host: str, port: int) -> None:
-        """Binds the address. Clients that connect wait until they are let in. :raises OSError: it cannot be bound"""
+        """Binds the address. Clients that connect before :meth:`accept` wait. :raises OSError: it cannot be bound"""
         self._sockets = bind(host, port, BACKLOG)
         self.port = self._sockets[0].getsockname()[1]
 
     async def accept(self) -> None:
-        """Lets clients in from now on."""
+        """Starts accepting clients."""
         loop = asyncio.get_running_loop()
         for listening in self._sockets:
             self._servers.append(await loop.create_server(lambda: ProxiedConnection(self, loop), sock=listening))
@@ -148,7 +147,7 @@ class Gateway:
         return True
 
     def start(self, coroutine: "Coroutine[None, None, None]") -> None:
-        """Runs a coroutine beside everything else, until the gateway stops."""
+        """Runs a coroutine as a task, which is cancelled when the gateway stops."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -1,6 +1,5 @@
-"""Requests and answers as they pass, for those who print or record them; a filter says which.
-
-Knows nothing of what is done with them. A frame is a copy: what passes is not held up.
+"""Passes copies of requests and responses to sinks, which print or record them; a filter selects them. Knows nothing of
+what sinks do. Frames are copied, so that the proxy need not wait for the sinks.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,11 +15,11 @@ from barnabas.wire.headers import read_request_header
 from barnabas.wire.message import Request
 
 TOKEN: Final = -1
-"""Stands for the API key where a frame is no request: a token of SASL."""
+"""The API key of a frame that is not a request, but a SASL token."""
 
 
 class Exchange:
-    """A request that has passed, and its answer once it has passed, too."""
+    """A request that was forwarded, and its response once there is one."""
 
     __slots__ = (
         "answer", "answered_at", "api", "at", "client_id", "connection", "frame", "key", "number", "request_class",
@@ -31,8 +30,8 @@ class Exchange:
         self.number = number  #: requests are numbered from 1 on, over all connections
         self.connection = connection
         self.frame = frame  #: without its size
-        self.answer = b""  #: without its size; empty if there is none
-        self.at = self.answered_at = 0.0  #: by the monotonic clock
+        self.answer = b""  #: without its size; empty if there is no response
+        self.at = self.answered_at = 0.0  #: of the monotonic clock
         self.time_ms = 0
         key = int.from_bytes(frame[:2], signed=True)
         self.request_class = requests.get(key)
@@ -56,7 +55,7 @@ class Exchange:
 
 
 class Sink(Protocol):
-    """Who is told of what passes."""
+    """Receives the requests and responses."""
 
     def opened(self, connection: int, node: Address, client: tuple[str, int], at: float, /) -> None: ...
 
@@ -93,7 +92,7 @@ class Filter(NamedTuple):
         return cls(apis, frozenset(found["client_id"]), frozenset(found["topic"]))
 
     def wants(self, exchange: Exchange, topic_name: TopicName) -> bool:
-        """Returns whether a request is of interest."""
+        """Returns whether the filter selects a request."""
         if self.apis and exchange.key not in self.apis:
             return False
         if self.client_ids and exchange.client_id not in self.client_ids:
@@ -108,7 +107,7 @@ class Filter(NamedTuple):
 
 
 class Observing:
-    """Tells sinks of the requests that a filter lets through, and of their answers."""
+    """Passes the requests that a filter selects, and their responses, to sinks."""
 
     def __init__(
         self,
@@ -139,7 +138,9 @@ class Observing:
             sink.closed(connection, now)
 
     def requested(self, connection: int, frame: memoryview) -> Callable[[bytes], object] | None:
-        """Tells of a request. Returns what is to be called with its answer, with the size; None without interest."""
+        """Passes a request to the sinks. Returns the callback for its response, which includes the size; None if the
+        filter does not select it.
+        """
         wanted = self._wanted
         if wanted.apis and int.from_bytes(frame[:2], signed=True) not in wanted.apis:
             return None

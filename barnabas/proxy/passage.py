@@ -1,7 +1,6 @@
-"""One client's way through the proxy: its requests go to the node, and the answers come back with other addresses.
-
-Knows nothing of sockets. A frame is decoded only if its answer has addresses, or if somebody observes it. Requests are
-passed on as they come, without waiting for the answers; only with faults they go one by one.
+"""The proxy's side of one client connection: requests go to the node, and responses come back with the proxy's
+addresses. Knows nothing of sockets. A frame is decoded only if its response has addresses, or if it is observed.
+Requests are forwarded as they arrive, without waiting for responses; with faults they are forwarded one by one.
 """
 
 import logging
@@ -32,14 +31,14 @@ _unpack = struct.Struct(">hhih").unpack_from
 
 
 class Observer(Protocol):
-    """Who is told of requests and answers (:mod:`barnabas.proxy.observing`)."""
+    """Receives requests and responses (:mod:`barnabas.proxy.observing`)."""
 
     def requested(self, connection: int, frame: memoryview, /) -> Callable[[bytes], object] | None:
-        """Returns what is to be called with the answer; None if the request is not of interest."""
+        """Returns the callback for the response; None if the request is not observed."""
 
 
 class Common(Protocol):
-    """What all clients have in common (:class:`barnabas.proxy.proxy.Proxy`)."""
+    """The common part of all clients (:class:`barnabas.proxy.proxy.Proxy`)."""
 
     @property
     def observer(self) -> Observer | None: ...
@@ -60,13 +59,13 @@ class Common(Protocol):
 
 
 class Passage:
-    """The responder of a connection: what serves its requests is the node behind it."""
+    """The responder of a connection, which forwards its requests to the node."""
 
     max_request_bytes: int | None = None
 
     def __init__(self, session: "Session", connection: Connection, proxy: Common, place: Place) -> None:
         """
-        :param place: returns where this client sees a node
+        :param place: returns the address at which this client sees a node
         """
         self.session = session
         self._connection = connection
@@ -76,7 +75,7 @@ class Passage:
         self._speaks_tokens = False  #: whether frames are tokens of SASL without a header (SaslHandshake 0)
 
     def reach(self, upstream: Upstream) -> None:
-        """Passes requests on to a node from now on."""
+        """Sets the connection to the node to which requests are forwarded."""
         upstream.client = self
         self._upstream = upstream
 
@@ -116,7 +115,7 @@ class Passage:
         return key, version, correlation_id, client_id_size
 
     def encode(self, response: Any) -> "list[Buffer]":
-        """Returns what was awaited: answers as they are."""
+        """Returns the awaited response unchanged: it is encoded already."""
         answers: list[Buffer] = response
         return answers
 
@@ -127,18 +126,18 @@ class Passage:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether requests have been passed on that are not answered yet."""
+        """Whether forwarded requests are not answered yet."""
         return self._upstream is not None and self._upstream.is_awaited
 
     def when_answered(self, done: Callable[[], object]) -> None:
-        """Calls ``done`` once all requests that have been passed on are answered."""
+        """Calls ``done`` once all forwarded requests are answered."""
         assert self._upstream is not None
         self._upstream.on_answered = done
 
     # ------------------------------------------------------------ answers
 
     def pass_on(self, answers: "Buffer") -> bool:
-        """Sends answers to the client. Returns whether their memory is free again."""
+        """Sends responses to the client. Returns whether their memory may be reused."""
         transport = self._connection.transport
         transport.write(answers)
         return transport.get_write_buffer_size() == 0
@@ -147,12 +146,12 @@ class Passage:
         self._connection.close(reason, level=logging.DEBUG)
 
     def resume(self) -> None:
-        """Reads answers again: the client has taken all that it was sent."""
+        """Resumes reading responses: the client has read all data."""
         if self._upstream is not None:
             self._upstream.resume()
 
     def with_addresses(self, answer: bytes, look: Look, version: int) -> bytes:
-        """Returns an answer in which the nodes' addresses are those of the proxy.
+        """Returns a response in which the nodes' addresses are those of the proxy.
 
         :param answer: with its size
         """
@@ -172,7 +171,7 @@ class Passage:
 
 
 class Answer:
-    """An answer that somebody looks at."""
+    """A response that is decoded or observed."""
 
     __slots__ = ("_look", "_observed", "_passage", "_version", "correlation_id", "deliver")
 
@@ -189,14 +188,14 @@ class Answer:
         self._look = look
         self._version = version
         self._observed = observed
-        self.deliver: Callable[[Any], object] | None = None  #: what awaits it; None: it is sent to the client
+        self.deliver: Callable[[Any], object] | None = None  #: awaits it; None: it is sent to the client
 
     @property
     def is_needed(self) -> bool:
         return self._look is not None or self._observed is not None
 
     def take(self, answer: memoryview) -> None:
-        """Tells who observes it, and passes it on."""
+        """Passes it to its observer, and sends it on."""
         content = bytes(answer)
         if self._observed is not None:
             self._observed(content)
@@ -209,7 +208,7 @@ class Answer:
 
 
 class Forwarded:
-    """A request whose answer is awaited, before the next one is served."""
+    """A request whose response is awaited before the next request is served."""
 
     __slots__ = ("_answer", "_frame", "_upstream")
 
@@ -227,7 +226,7 @@ class Forwarded:
 
 
 class Draining:
-    """What is awaited in place of an answer while the node does not take what it was sent."""
+    """Awaited instead of a response while the node does not read the requests."""
 
     __slots__ = ("_upstream",)
 
@@ -242,7 +241,7 @@ class Draining:
 
 
 def is_unanswered(frame: memoryview, version: int, client_id_size: int) -> bool:
-    """Returns whether a Produce request has ``acks=0``: there is no answer then.
+    """Returns whether a Produce request has ``acks=0``: there is no response then.
 
     :raises MalformedMessage: it is truncated
     """

@@ -1,7 +1,4 @@
-"""Requests and answers as lines: of text for people, of JSON for programs.
-
-Knows nothing of where the lines go. Secrets are hidden.
-"""
+"""Formats requests and responses as lines of text or of JSON. Knows nothing of where the lines go. Hides secrets."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,11 +15,11 @@ from barnabas.wire.plain import plain
 from barnabas.wire.secrets import is_secret
 
 MOST_TOPICS = 4
-"""So many topics of a request are named in its line of text."""
+"""The most topics of a request that its line of text names."""
 
 
 class Printer:
-    """Writes a line for each request that is answered, or that has no answer."""
+    """Writes a line for each request that is answered, or that has no response."""
 
     def __init__(self, write: Callable[[str], object], topic_name: TopicName, *, as_json: bool) -> None:
         self._write = write
@@ -37,7 +34,7 @@ class Printer:
         self._nodes.pop(connection, None)
 
     def requested(self, exchange: Exchange) -> None:
-        """The line is written with the answer."""
+        """Does nothing: the line is written with the response."""
 
     def answered(self, exchange: Exchange) -> None:
         node = self._nodes.get(exchange.connection)
@@ -52,7 +49,7 @@ class Printer:
 
 
 def told_exchange(exchange: Exchange, node: str) -> dict[str, Any]:
-    """Returns a request and its answer as plain values."""
+    """Returns a request and its response as plain values."""
     row: dict[str, Any] = {
         "time_ms": exchange.time_ms,
         "connection": exchange.connection,
@@ -79,7 +76,7 @@ def told_exchange(exchange: Exchange, node: str) -> dict[str, Any]:
 
 
 def text_of(row: dict[str, Any], subjects: str) -> str:
-    """Returns a line of text for a request and its answer."""
+    """Returns a line of text for a request and its response."""
     at = datetime.fromtimestamp(row["time_ms"] / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
     answer = f"{row['answer_size']} B in {row['took_ms']:.1f} ms" if row["answer_size"] else "no answer"
     words = [

@@ -1,6 +1,5 @@
-"""The proxy: a port for each node of a cluster, all of which lead through it.
-
-Knows nothing of the command line. It is given what connects to nodes, and who observes the requests.
+"""The proxy: it listens on a port for each node of a cluster. Knows nothing of the command line. The function that
+connects to nodes, and the observer of requests, are passed in.
 """
 
 import asyncio
@@ -24,14 +23,14 @@ from barnabas.wire.types import ZERO_UUID
 logger = logging.getLogger(__name__)
 
 PORTS_TRIED: Final = 1000
-"""Where the port is given, the nodes have those after it; some may be taken."""
+"""The number of ports after a given one that are tried for the nodes, since some may be in use."""
 
 Connect = Callable[[Address, Callable[[], Upstream]], Awaitable[Upstream]]
-"""Makes a connection to a node, and logs in. :raises OSError, KafkaError: it cannot"""
+"""Connects to a node, and authenticates. :raises OSError, KafkaError: it cannot connect, or cannot authenticate"""
 
 
 class Observer(RequestObserver, Protocol):
-    """Who is told of connections, too."""
+    """An observer that receives connections, too."""
 
     def opened(self, connection: int, node: Address, client: tuple[str, int], /) -> None: ...
 
@@ -39,12 +38,12 @@ class Observer(RequestObserver, Protocol):
 
 
 class Proxy:
-    """A proxy in front of the cluster of which ``to`` are some nodes.
+    """A proxy in front of the cluster with the bootstrap servers ``to``.
 
     :param connect: makes connections to nodes
     :param host: to listen on; empty for all interfaces
-    :param port: of the first listening port; 0 takes free ones, else the nodes have those after it
-    :param advertised_host: by which clients reach the proxy; None: the address to which each has connected
+    :param port: the bootstrap port; the nodes have the ports after it. With 0 all ports are free ones
+    :param advertised_host: the host in advertised addresses; None: the address to which the client has connected
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class Proxy:
         self._host = host
         self._port = port
         self.advertised_host = advertised_host
-        self.observer: Observer | None = None  #: is told of all requests; None: nobody is
+        self.observer: Observer | None = None  #: receives all requests; None: they are not observed
         self.requests = requests()
         self.addressed = addressed(self.requests)
         self.looks = looks(self.requests, self.addressed)
@@ -74,16 +73,16 @@ class Proxy:
 
     @property
     def port(self) -> int:
-        """The port that clients are told to begin with."""
+        """The bootstrap port for clients."""
         return self.gateways[0].port
 
     @property
     def is_faulty(self) -> bool:
-        """Whether there are rules by which requests go wrong."""
+        """Whether there are rules of faults."""
         return self.gateways[0].watch is not None
 
     async def start(self) -> None:
-        """Listens. :raises OSError: the port is taken"""
+        """Listens. :raises OSError: the port is in use"""
         self.gateways[0].bind(self._host, self._port)
         await self.gateways[0].accept()
 
@@ -94,7 +93,7 @@ class Proxy:
     # ------------------------------------------------------------ gateways call
 
     def port_of(self, node: Address) -> int:
-        """Returns the port at which a node is seen. Its gateway is made now, if it is seen for the first time."""
+        """Returns the port of a node. Creates its gateway if there is none."""
         gateway = self.by_node.get(node)
         if gateway is None:
             gateway = Gateway(self, [node], self._buffers)

@@ -1,9 +1,7 @@
-"""A recording: what has passed, an event in each line, whole enough to be sent again.
-
-Knows nothing of files: lines are written by a function that is passed in.
-
-The first line tells what the recording is. Each other line is a JSON object with the connection and the time in seconds
-since the first line: ``open`` with the node, ``request`` and ``answer`` with the frame in base64, ``close``.
+"""A recording: one event in each line, complete enough to be replayed. Knows nothing of files: lines are written by a
+function that is passed in. The first line is a header. Each other line is a JSON object with the connection and the
+time in seconds since the first line: ``open`` with the node, ``request`` and ``answer`` with the frame in base64,
+``close``.
 """
 
 import base64
@@ -24,8 +22,8 @@ class Recorder:
     """Writes the lines of a recording.
 
     :param write: writes one line
-    :param about: goes into the first line
-    :param began: the time of it, by the monotonic clock
+    :param about: fields of the first line
+    :param began: the start time, of the monotonic clock
     """
 
     def __init__(
@@ -65,7 +63,7 @@ class Recorder:
         )  # fmt: skip
 
     def _request(self, exchange: Exchange) -> tuple[bytes, bool]:
-        """Returns the frame as it is recorded, and whether secrets are left out of it."""
+        """Returns the frame as it is recorded, and whether secrets were removed from it."""
         cls = exchange.request_class
         if cls is None or not self._withholding.touches(cls):
             return exchange.frame, False

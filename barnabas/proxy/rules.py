@@ -1,6 +1,5 @@
-"""The rules by which requests go wrong on their way through the proxy: those of a broker, but for two.
-
-Knows nothing of what they do (:mod:`barnabas.server.faulty` does).
+"""The rules of faults in the proxy: those of a broker, except for two kinds. Knows nothing of how they are applied
+(:mod:`barnabas.server.faulty` does that).
 """
 
 from collections.abc import Iterable, Mapping

@@ -17,9 +17,9 @@ Make = Callable[[asyncio.AbstractEventLoop], Proxy]
 def run(make: Make, ready: Callable[[Proxy], object]) -> None:
     """Runs the proxy until SIGTERM or SIGINT.
 
-    :param make: makes it, within the loop
+    :param make: makes the proxy, within the loop
     :param ready: called once it listens
-    :raises OSError: its port is taken
+    :raises OSError: its port is in use
     """
     raise_descriptors()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -32,7 +32,7 @@ async def _serve(make: Make, ready: Callable[[Proxy], object]) -> None:
     when_told_to_stop(loop, stopping.set)
     proxy = make(loop)
     await proxy.start()
-    gc.freeze()  # as a broker: what has been made by now lives as long as the process
+    gc.freeze()  # as in a broker: the objects created so far live as long as the process
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)
     ready(proxy)
     await stopping.wait()

@@ -1,8 +1,7 @@
-"""A connection to a node of the cluster: frames of a client go out, and each answer comes back to whoever waits for it.
-
-Knows nothing of what frames say but their sizes and, of answers, correlation ids. Answers come in the order of the
-requests; the beginning of one that nobody looks at is passed on before its end is there. Neither side is read while the
-other cannot take what it was sent.
+"""A connection to a node of the cluster: sends the frames of a client, and passes each response to its receiver. Knows
+nothing of the contents of frames but their sizes and the correlation ids of responses. Responses arrive in the order of
+the requests; the beginning of one that is not decoded is passed on before its end has arrived. Neither side is read
+while the other does not read what it was sent.
 """
 
 import asyncio
@@ -28,29 +27,29 @@ _read_prefix = struct.Struct(">i").unpack_from
 _read_answer = struct.Struct(">ii").unpack_from
 
 Take = Callable[[memoryview], object]
-"""Is given an answer with its size. The memory is lent for the time of the call."""
+"""Receives a response with its size. The memory is only valid during the call."""
 
 
 class Sent(NamedTuple):
-    """A request that is on its way."""
+    """A request in flight."""
 
-    correlation_id: int | None  #: None for a token of SASL, whose answer is one, too
-    take: Take | None  #: None: the answer is passed on as it is
-    lost: Callable[[], object] | None = None  #: called if there will be no answer
+    correlation_id: int | None  #: None for a SASL token, whose response is one, too
+    take: Take | None  #: None: the response is passed on unchanged
+    lost: Callable[[], object] | None = None  #: called if there will be no response
 
 
 class Client(Protocol):
-    """The other side."""
+    """The client's side."""
 
     def pass_on(self, answers: memoryview, /) -> bool:
-        """Sends answers to the client. Returns whether their memory is free again."""
+        """Sends responses to the client. Returns whether their memory may be reused."""
 
     def lose(self, reason: str, /) -> None:
-        """Closes the client's connection: there is nobody to answer it any more."""
+        """Closes the client's connection, since the connection to the node is closed."""
 
 
 class Upstream(asyncio.BufferedProtocol):
-    """The connection once it is made. It reads once it has a client."""
+    """The protocol of the connection. It starts reading once it has a client."""
 
     transport: asyncio.Transport
     client: Client
@@ -58,7 +57,7 @@ class Upstream(asyncio.BufferedProtocol):
     def __init__(self, name: str, loop: asyncio.AbstractEventLoop, buffers: BufferPool) -> None:
         self.name = name
         self.is_closed = False
-        self.renewal: asyncio.Task[None] | None = None  #: the authentication that requests are held for
+        self.renewal: asyncio.Task[None] | None = None  #: the re-authentication for which requests are held
         self._loop = loop
         self._buffers = buffers
         self._in_flight: deque[Sent] = deque()
@@ -69,22 +68,22 @@ class Upstream(asyncio.BufferedProtocol):
         self._is_paused = False
         self._buffer: memoryview | None = None
         self._start = self._end = 0
-        self._rest = 0  # bytes of an answer whose beginning was passed on already
+        self._rest = 0  # remaining bytes of a response whose beginning was passed on already
         self._next_correlation_id = 0
         self.on_answered: Callable[[], object] | None = None  #: called once when all requests are answered
 
     @property
     def is_awaited(self) -> bool:
-        """Whether requests are not answered yet, or not wholly."""
+        """Whether requests are not answered yet, or not completely."""
         return bool(self._in_flight or self._rest)
 
     # ------------------------------------------------------------ sending
 
     def send(self, frame: memoryview, sent: Sent | None) -> bool:
-        """Sends a frame. Returns whether its memory is free again; :meth:`when_drained` tells when it is.
+        """Sends a frame. Returns whether its memory may be reused; if not, :meth:`when_drained` tells when it may.
 
         :param frame: without its size
-        :param sent: what is done with its answer; None if there will be none
+        :param sent: what is done with its response; None if there will be none
         """
         size = len(frame)
         if self._held is not None:
@@ -107,13 +106,15 @@ class Upstream(asyncio.BufferedProtocol):
             self.transport.write(b"".join(out) if len(out) > 1 else out[0])
 
     def when_drained(self, done: Callable[[Any], object] | None) -> None:
-        """Calls ``done`` with no answers, once everything was sent; or does not any more."""
+        """Calls ``done`` without responses once everything was sent. With None, cancels the call."""
         self._drained = done
 
     # ------------------------------------------------------------ logging in
 
     def send_now(self, request: Request, version: int, deadline: float, done: Done) -> None:
-        """Sends a request of the proxy's own, even if others are held. ``done`` gets its response or the error."""
+        """Sends a request of the proxy itself, even if requests of the client are held. ``done`` gets its response or
+        the error.
+        """
         if self.is_closed:
             done(None, NetworkException())
             return
@@ -130,12 +131,12 @@ class Upstream(asyncio.BufferedProtocol):
         self.transport.write(header + client_id + body)
 
     def hold(self) -> None:
-        """Sends no frame of the client, until :meth:`release`: the session is prolonged (KIP-368)."""
+        """Holds the frames of the client until :meth:`release`, during re-authentication (KIP-368)."""
         self._flush()
         self._held = []
 
     def release(self) -> None:
-        """Sends what was held."""
+        """Sends the frames that were held."""
         held, self._held = self._held, None
         if held and not self.is_closed:
             self._in_flight.extend(sent for _, sent in held if sent is not None)
@@ -175,13 +176,13 @@ class Upstream(asyncio.BufferedProtocol):
     # ------------------------------------------------------------ answers
 
     def pause(self) -> None:
-        """Reads no answers: the client has to take those that it has."""
+        """Stops reading responses, until the client has read the previous ones."""
         if not self._is_paused and not self.is_closed:
             self._is_paused = True
             self.transport.pause_reading()
 
     def resume(self) -> None:
-        """Reads answers again."""
+        """Resumes reading responses."""
         if self._is_paused and not self.is_closed:
             self._is_paused = False
             self._take_answers()
@@ -198,11 +199,13 @@ class Upstream(asyncio.BufferedProtocol):
             self.close("internal error", level=logging.DEBUG)
 
     def _take_received(self) -> None:
-        """Passes answers on: what nobody looks at as it comes, the others one by one, once they are whole."""
+        """Passes responses on: those that are not decoded as they arrive, the others one by one, once they are
+        complete.
+        """
         buffer = self._buffer
         if buffer is None:
             return
-        unseen = self._start  # where what nobody looks at begins
+        unseen = self._start  # where the bytes that are passed on unchanged begin
         while not self._is_paused and not self.is_closed:
             if self._rest:
                 count = min(self._rest, self._end - self._start)
@@ -235,7 +238,7 @@ class Upstream(asyncio.BufferedProtocol):
             done()
 
     def _next_size(self, buffer: memoryview) -> int | None:
-        """Returns the size of the next answer; None while too little of it is there to know whose it is."""
+        """Returns the size of the next response; None until its size and correlation id have arrived."""
         held = self._end - self._start
         if held < 4:
             return None
@@ -251,7 +254,7 @@ class Upstream(asyncio.BufferedProtocol):
         return False
 
     def _of(self, buffer: memoryview, begin: int, size: int) -> Take | None:
-        """Returns what takes the answer there: that of the first request in flight.
+        """Returns the entry of the first request in flight, to which the response there belongs.
 
         :raises MalformedMessage: there is none, or it has another correlation id
         """
@@ -265,7 +268,7 @@ class Upstream(asyncio.BufferedProtocol):
         return sent.take
 
     def _make_room(self) -> None:
-        """Gives the buffer back when it is empty, or makes room for the rest of the answer that has begun."""
+        """Gives the buffer back when it is empty, or makes room for the rest of a response."""
         buffer = self._buffer
         if buffer is None:
             return
@@ -290,7 +293,7 @@ class Upstream(asyncio.BufferedProtocol):
     # ------------------------------------------------------------ the end
 
     def close(self, reason: str, *, level: int = logging.DEBUG) -> None:
-        """Closes the connection once what was written has been sent."""
+        """Closes the connection once the written data has been sent."""
         if not self.is_closed:
             logger.log(level, "Closing the connection to %s: %s", self.name, reason)
             self._flush()

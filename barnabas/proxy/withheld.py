@@ -1,7 +1,6 @@
-"""What a recording leaves out: secrets always, the contents of records on request.
-
-Knows nothing of files. Of a batch whose records are left out or hashed, offsets, timestamps, counts and codec stay, so
-that a broker to which it is sent again does with it what the first one did.
+"""Removes secrets from a recording, and on request the contents of records. Knows nothing of files. A batch whose
+records are removed or hashed keeps offsets, timestamps, counts and codec, so that a broker handles it in the same way
+when it is replayed.
 """
 
 import hashlib
@@ -21,14 +20,14 @@ from barnabas.wire.secrets import CONFIG_VALUES, SECRETS, is_secret
 from barnabas.wire.types import Buffer, Sized
 
 SHORTEST_HASH: Final = 8
-"""A hash is as long as what it stands for, but not so short that two of them are often the same."""
+"""The shortest hash. A hash is as long as the original, but not so short that collisions are frequent."""
 
 Change = Callable[[bytes], bytes]
-"""Returns what stands for a key, a value or the value of a header."""
+"""Returns the replacement of a key, a value or the value of a header."""
 
 
 class Records(Enum):
-    """What is recorded of records."""
+    """How keys and values of records are recorded."""
 
     WHOLE = "whole"
     HASH = "hash"
@@ -36,9 +35,8 @@ class Records(Enum):
 
 
 def change_of(records: Records, key: bytes) -> Change | None:
-    """Returns what changes keys and values; None if they stay.
-
-    :param key: makes the hashes of this recording its own: they tell nothing of short or known values
+    """Returns the function that replaces keys and values; None if they are kept. :param key: the secret key of this
+    recording's hashes, so that short or known values cannot be guessed
     """
     if records is Records.WHOLE:
         return None
@@ -48,7 +46,7 @@ def change_of(records: Records, key: bytes) -> Change | None:
 
 
 class Withholding:
-    """Leaves out of messages what is not to be recorded."""
+    """Removes from messages what is not to be recorded."""
 
     def __init__(self, change: Change | None, requests: Mapping[int, type[Request]]) -> None:
         self._change = change
@@ -60,11 +58,11 @@ class Withholding:
         }
 
     def touches(self, message: type[Message]) -> bool:
-        """Returns whether such messages may have something to be left out."""
+        """Returns whether such messages may contain something to be removed."""
         return message in self._touched
 
     def withhold(self, message: Struct) -> bool:
-        """Leaves secrets out of a message, and changes its records. Returns whether there were secrets."""
+        """Removes secrets from a message, and changes its records. Returns whether there were secrets."""
         had_secrets = False
         for structure, field in _fields(message):
             value = getattr(structure, field.name)

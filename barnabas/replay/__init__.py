@@ -1,4 +1,3 @@
-"""Replay: requests that a proxy recorded are sent again, and the answers are compared.
-
-Knows nothing of how they were recorded but the form of the recording.
+"""Replay: sends the requests of a recording again, and compares the responses. Knows nothing of the proxy but the
+format of its recordings.
 """

@@ -1,7 +1,6 @@
-"""Compares an answer with the recorded one: equal but for what differs from run to run.
-
-Knows nothing of connections. What an id of the recording is in this run is learned here, from the first answer that has
-it; from then on it has to be the same.
+"""Compares a response with the recorded one, except for fields that differ from run to run. Knows nothing of
+connections. The first response with an id of the recording tells which id corresponds to it in this run; later
+responses must have the same one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,13 +19,15 @@ IDENTITIES: Final = (
     "broker_id", "group_id", "member_id", "transactional_id", "resource_name", "api_key", "user", "feature", "key",
     "producer_id",
 )  # fmt: skip
-"""Fields of which the first says which entry of an array a structure is. The order of entries does not matter then."""
+"""Fields that identify the entries of an array; the first one that a structure has counts. The order of such entries
+does not matter.
+"""
 
 UNORDERED: Final = ("isr_nodes", "offline_replicas", "eligible_leader_replicas", "last_known_elr")
 
 
 class Difference(NamedTuple):
-    """A field that is not as it was recorded."""
+    """A field that differs from the recording."""
 
     path: str  #: ``responses[orders].partition_responses[0].error_code``
     recorded: Any
@@ -39,11 +40,11 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""Stands for an entry of an array that is not there."""
+"""Stands for a missing entry of an array."""
 
 
 class Comparison:
-    """Compares answers.
+    """Compares responses.
 
     :param ignored: names of fields that are not compared
     """
@@ -55,7 +56,7 @@ class Comparison:
         self._topic_names: dict[bytes, str] = {}  # by the ids of this run
 
     def compare(self, scope: Scope, recorded: ResponseFrame, replayed: ResponseFrame) -> Iterator[Difference]:
-        """Yields the differences of an answer.
+        """Yields the differences of a response.
 
         :param scope: of the recorded request
         """
@@ -79,7 +80,7 @@ class Comparison:
             here = f"{path}.{field.name}" if path else field.name
             meaning = None if isinstance(field.kind, type) else meaning_of(recorded, field)
             if meaning is Meaning.PASSING or field.name == "aborted_transactions":
-                continue  # aborted transactions are those of the records that happen to be in an answer
+                continue  # aborted transactions depend on which records happen to be in a response
             if meaning is Meaning.RECORDS:
                 yield from (Difference(f"{here}{at}", *both) for at, both in self._fetched.compare(scope, *pair))
             elif None in pair or not field.is_array:
@@ -126,7 +127,7 @@ class Comparison:
     def _matched(
         self, scope: Scope, recorded: Sequence[Any], replayed: Sequence[Any]
     ) -> Iterator[tuple[Any, Any, Any]]:
-        """Yields the entries that belong together: those with the same identity, or at the same place."""
+        """Yields the pairs of corresponding entries: those with the same identity, or at the same index."""
         ours = [self._identity(scope, each, is_recorded=True) for each in recorded]
         theirs = [self._identity(scope, each, is_recorded=False) for each in replayed]
         if None in ours or None in theirs or len({*ours}) < len(ours) or len({*theirs}) < len(theirs):
@@ -140,11 +141,11 @@ class Comparison:
             yield self._label(identity), MISSING, each
 
     def _label(self, identity: Any) -> Any:
-        """Returns what an entry is called: a topic by its name, where it is known by its id."""
+        """Returns the name of an entry in the report: for a topic id the topic's name, if it is known."""
         return self._topic_names.get(identity, uuid_text(identity)) if isinstance(identity, bytes) else identity
 
     def _identity(self, scope: Scope, entry: Any, *, is_recorded: bool) -> Any:
-        """Returns which entry of an array a structure is, in the terms of this run; None if that cannot be said."""
+        """Returns the identity of an entry of an array, with the ids of this run; None if it has none."""
         if not isinstance(entry, Struct):
             return None
         for field in entry.wire_fields():
@@ -161,7 +162,7 @@ class Comparison:
 
 
 def _topics(response: Any) -> Iterator[tuple[bytes, str]]:
-    """Yields the ids and names of the topics that a response has both of."""
+    """Yields id and name of each topic for which the response has both."""
     for topic in getattr(response, "topics", None) or ():
         name, topic_id = getattr(topic, "name", None), getattr(topic, "topic_id", None)
         if name and topic_id is not None and is_given(topic_id):

@@ -1,6 +1,5 @@
-"""A connection of the recording, made again: requests go out, and each has its answer in a future.
-
-Knows nothing of what requests and answers say.
+"""A connection of the replay: it sends requests, and returns each response by a future. Knows nothing of the contents
+of requests and responses.
 """
 
 import asyncio
@@ -14,13 +13,12 @@ class Connection:
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
-        self.reason = ""  #: why it is closed, if it is
+        self.reason = ""  #: the reason, if it is closed
         upstream.client = self
 
     def send(self, frame: Buffer, *, is_answered: bool) -> "asyncio.Future[bytes]":
-        """Sends a frame without its size.
-
-        Returns its answer without the size; an empty one once the connection is closed, or if there is to be none.
+        """Sends a frame without its size. Returns its response without the size; an empty one once the connection is
+        closed, or if the request has no response.
         """
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 

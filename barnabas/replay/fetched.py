@@ -1,7 +1,6 @@
-"""The records that consumers were given, by their offsets: in the recording, and in this run.
-
-Knows nothing of requests. How many records are in one answer depends on the moment; what is at an offset does not. So
-records are compared by their offsets, and what is missing is known at the end.
+"""The records that consumers have fetched, in the recording and in this run. Knows nothing of requests. The number of
+records in one response depends on timing; the record at an offset does not. So records are compared by offset, and
+missing ones are reported at the end.
 """
 
 from collections.abc import Iterator
@@ -20,23 +19,23 @@ Place = tuple[str | None, int | None]
 
 
 class Content(NamedTuple):
-    """What is compared of a record."""
+    """The compared fields of a record."""
 
     key: bytes | None
     value: bytes | None
     headers: tuple[Any, ...]
-    timestamp: int | None  #: None where the broker gave it
+    timestamp: int | None  #: None if the broker has set it
     producer_id: int
     producer_epoch: int
     is_transactional: bool
-    control: str | None  #: of a transaction's marker
+    control: str | None  #: of a transaction marker
 
     def __repr__(self) -> str:
         return self.control or f"{self.key!r}: {self.value!r}"
 
 
 class Fetched:
-    """Records by partition and offset, in the terms of this run."""
+    """Records by partition and offset, with the ids of this run."""
 
     def __init__(self, translation: Translation) -> None:
         self._translation = translation
@@ -44,9 +43,8 @@ class Fetched:
         self._replayed: dict[Place, dict[int, int]] = {}
 
     def compare(self, scope: Scope, recorded: Buffer | None, replayed: Buffer | None) -> Iterator[tuple[str, Any]]:
-        """Takes the records of two answers. Yields the offsets whose records differ, each with both.
-
-        A record that one of the answers does not have is compared as soon as another answer has it.
+        """Takes the records of two responses. Yields the offsets whose records differ, each with both records. A record
+        that one of the responses does not have is compared once another response has it.
         """
         place = scope[:2]
         theirs, ours = self._recorded.setdefault(place, {}), self._replayed.setdefault(place, {})
@@ -61,7 +59,7 @@ class Fetched:
                 yield f"[{offset}]", (before.get(offset), after.get(offset))
 
     def missing(self) -> Iterator[tuple[Place, str]]:
-        """Yields the offsets that the recording's consumers had and those of this run did not, by partition."""
+        """Yields, by partition, the offsets that consumers fetched in the recording but not in this run."""
         for place, theirs in self._recorded.items():
             offsets = sorted(theirs.keys() - self._replayed[place].keys())
             if offsets:

@@ -1,5 +1,4 @@
-"""What fields of messages mean to a replay: which differ from run to run, and which are ids that a broker gave.
-
+"""The meaning of message fields for a replay: which differ from run to run, and which are ids that the broker assigns.
 Knows nothing of values. Fields with these meanings have the same few names in all messages.
 """
 
@@ -11,7 +10,7 @@ from barnabas.wire.types import Sized
 
 
 class Meaning(Enum):
-    """What a field's value is, where it is not compared as it is."""
+    """The meaning of a field whose value is not compared literally."""
 
     PASSING = "differs from run to run: a time, an address, the size of a disk"
     NODE = "the id of a node"
@@ -60,7 +59,7 @@ _OF_ADDRESSES: Final = dict.fromkeys(("host", "port", "rack"), Meaning.PASSING)
 
 
 def meaning_of(structure: Struct, field: Field) -> Meaning | None:
-    """Returns what a field means; None if its value is compared, and sent, as it is.
+    """Returns the meaning of a field; None if its value is compared and sent literally.
 
     >>> from barnabas.wire.messages.fetch import FetchRequest
     >>> request = FetchRequest(max_wait_ms=500, min_bytes=1, topics=[])
@@ -78,10 +77,10 @@ def meaning_of(structure: Struct, field: Field) -> Meaning | None:
 
 
 def is_address(structure: Any) -> bool:
-    """Returns whether a structure is where a node is."""
+    """Returns whether a structure is the address of a node."""
     return hasattr(structure, "host") and hasattr(structure, "port")
 
 
 def is_given(value: Any) -> bool:
-    """Returns whether an id, epoch or offset is one: not -1, empty, null or zero bytes."""
+    """Returns whether an id, epoch or offset is set: not -1, empty, null or zero bytes."""
     return any(value) if isinstance(value, bytes | memoryview) else value not in (None, "", -1)

@@ -1,6 +1,5 @@
-"""Where the nodes of a recording are in this run.
-
-Knows nothing of connections: it is given the answers of the recording, and what the cluster says of itself.
+"""Maps the nodes of a recording to the nodes of this run. Knows nothing of connections: it is given the recorded
+responses and the cluster's Metadata response.
 """
 
 from collections.abc import Iterable
@@ -13,10 +12,10 @@ from barnabas.wire.schema import Struct
 
 
 class Nodes:
-    """Finds the node for an address of the recording: that of the same id, else the one to begin with.
+    """Finds the node for an address of the recording: the one with the same id, else the bootstrap node.
 
-    :param bootstrap: where to begin
-    :param response: what the cluster answers to Metadata
+    :param bootstrap: the bootstrap node
+    :param response: the cluster's Metadata response
     """
 
     def __init__(self, bootstrap: Address, response: MetadataResponse) -> None:
@@ -25,11 +24,11 @@ class Nodes:
         self._ids: dict[Address, int] = {}
 
     def note(self, response: Struct) -> None:
-        """Learns the addresses of nodes from an answer of the recording."""
+        """Stores the addresses of nodes in a recorded response."""
         self._ids.update(_addresses(response))
 
     def find(self, recorded: Address) -> Address:
-        """Returns where to connect instead of an address of the recording."""
+        """Returns the address of this run for an address of the recording."""
         return self._by_id.get(self._ids.get(recorded, -1), self._bootstrap)
 
 

@@ -1,10 +1,6 @@
-"""Plays a recording: one event after the other, in their order.
-
-Knows nothing of files and of the command line.
-
-A request is sent once everything that was recorded before it has happened again: connections made and closed, requests
-sent, answers come. So what depended on what, over all connections, does so again, and requests that were on their way
-together are so again.
+"""Replays a recording, one event after the other. Knows nothing of files and of the command line. A request is sent
+once all events that were recorded before it have happened again: connections made and closed, requests sent, responses
+received. So the order across connections is kept, and requests that were in flight together are so again.
 """
 
 import asyncio
@@ -39,39 +35,40 @@ from barnabas.wire.types import Buffer
 LOGINS: Final = ("SaslHandshakeRequest", "SaslAuthenticateRequest")
 METADATA_VERSION: Final = 1
 REFUSALS: Final = frozenset(each.code for each in (CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator))
-"""Errors of a coordinator that has done nothing. The same request has another effect where there is no such error: each
-InitProducerId raises the epoch, and each JoinGroup makes a member."""
+"""Errors after which a coordinator has done nothing. A request that was recorded with such an error is not sent, since
+it might succeed now and have an effect: each InitProducerId bumps the epoch, and each JoinGroup adds a member.
+"""
 RETRY_S: Final = 0.1
-"""The pause before a request is sent again whose answer is an error that passes."""
+"""The delay before a request that got a retriable error is sent again."""
 
 
 class Settings(NamedTuple):
-    """How a recording is played."""
+    """The options of a replay."""
 
-    has_spacing: bool = False  #: requests are sent as long after the beginning as they were
-    patience_s: float = 30.0  #: an answer may come so much later than it did
+    has_spacing: bool = False  #: requests are sent at the recorded times
+    patience_s: float = 30.0  #: a response may come so much later than it did
     ignored: frozenset[str] = frozenset()  #: names of fields, and of APIs, that are not compared
 
 
 class Found(NamedTuple):
-    """Differences of one answer, or of what was fetched from a partition."""
+    """Differences of one response, or of the records fetched from a partition."""
 
     what: str  #: ``request 17, connection 2, Produce 9``
     differences: list[Difference]
 
 
 class Counts(NamedTuple):
-    """What was done."""
+    """Counts of the replayed requests."""
 
     requests: int = 0
     compared: int = 0
     withheld: int = 0  #: logins, and requests whose secrets are not in the recording
-    refused: int = 0  #: requests that were not sent, for the recorded answer is a refusal
-    passing: int = 0  #: answers that the recording has as errors after which clients try again
+    refused: int = 0  #: requests that were not sent, since the recorded response is an error without effect
+    passing: int = 0  #: recorded responses with retriable errors
 
 
 class _Ahead(NamedTuple):
-    """What is known of a request's answer before it is sent."""
+    """The recorded response, which is known before the request is sent."""
 
     is_empty: bool
     is_refusal: bool
@@ -94,11 +91,11 @@ class _Pending(NamedTuple):
 
 
 class Player:
-    """Plays one recording.
+    """Replays one recording.
 
-    :param events: begins to read it, each time it is called
+    :param events: returns a new iterator over the events with each call
     :param bootstrap: a node of the cluster
-    :param report: is given what differs, as it is found
+    :param report: is called with each difference
     """
 
     def __init__(
@@ -128,10 +125,10 @@ class Player:
         self.counts = Counts()
 
     async def play(self) -> None:
-        """Plays the recording to its end.
+        """Replays the recording to its end.
 
         :raises OSError, KafkaError: a node cannot be reached
-        :raises RecordingError: a line of it is no event
+        :raises RecordingError: a line is not an event
         """
         await self._look_ahead()
         began = self._clock.monotonic()
@@ -148,7 +145,7 @@ class Player:
             self._report(Found(f"{topic}-{partition}", [difference]))
 
     async def _look_ahead(self) -> None:
-        """Reads the recording once for what has to be known before a request is sent."""
+        """Reads the recording once, for the responses that have to be known before their requests are sent."""
         self._nodes = Nodes(self._bootstrap, await self._metadata())
         sent: dict[int, bytes] = {}
         for event in self._events():
@@ -229,12 +226,12 @@ class Player:
         return event.frame[: read_request_header(event.frame)[1]] + request.encode(version=version)
 
     def _wait_as_recorded(self, request: Any, size: int) -> bool:
-        """Lets a fetch wait until there is as much as was recorded. Returns whether it waits otherwise than before."""
+        """Makes a fetch wait until there are as many bytes as recorded. Returns whether that changed the request."""
         waits = request.max_wait_ms, request.min_bytes
-        if size:  # it may be on its way yet
+        if size:  # it may not have arrived yet
             request.max_wait_ms = max(request.max_wait_ms, int(self._settings.patience_s * 500))
             request.min_bytes = max(request.min_bytes, size)
-        elif not self._settings.has_spacing:  # nothing came: there is nothing to wait for
+        elif not self._settings.has_spacing:  # the recorded response is empty: there is nothing to wait for
             request.max_wait_ms = 0
         return waits != (request.max_wait_ms, request.min_bytes)
 
@@ -255,7 +252,7 @@ class Player:
             self._report(Found(what, differences))
 
     async def _compared(self, frame: bytes, pending: _Pending) -> list[Difference]:
-        """Returns the differences of an answer. A request whose answer is an error that passes is sent again."""
+        """Returns the differences of a response. A request with a retriable error is sent again."""
         answer = await pending.answer
         recorded = self._response(pending.start, frame)
         while True:
@@ -277,7 +274,7 @@ class Player:
             answer = await pending.connection.send(pending.frame, is_answered=True)
 
     def _response(self, start: bytes, frame: bytes) -> ResponseFrame | None:
-        """Decodes an answer; None if that is not possible.
+        """Decodes a response; None if that is not possible.
 
         :param start: of the request: API key and version
         """
@@ -290,7 +287,7 @@ class Player:
 
 
 def _passes(code: int) -> bool:
-    """Returns whether an error is one after which clients try again."""
+    """Returns whether an error is retriable."""
     error = KafkaError.by_code.get(code)
     return error is not None and error.retriable
 

@@ -15,19 +15,19 @@ EVENTS: Final = ("open", "request", "answer", "close")
 
 
 class RecordingError(ValueError):
-    """A file is no recording, or one of its lines is no event."""
+    """A file is not a recording, or one of its lines is not an event."""
 
 
 class Event(NamedTuple):
-    """Something that happened on a connection."""
+    """An event on a connection."""
 
     kind: str  #: one of :data:`EVENTS`
     connection: int
     at: float  #: seconds since the recording began
     node: Address | None = None  #: of ``open``
     request: int = 0  #: the number of a request, and of the one that is answered
-    frame: bytes = b""  #: without its size; empty where a request has no answer
-    has_secrets: bool = False  #: secrets were left out of the frame
+    frame: bytes = b""  #: without its size; empty where a request has no response
+    has_secrets: bool = False  #: secrets were removed from the frame
 
 
 def read_recording(lines: Iterable[str], name: str) -> Iterator[Event]:

@@ -1,6 +1,5 @@
-"""What the ids, epochs and offsets of a recording are in this run: learned from answers, put into requests.
-
-Knows nothing of connections, and nothing of how answers are compared.
+"""Maps the ids, epochs and offsets of a recording to those of this run: they are learned from responses, and put into
+requests. Knows nothing of connections, nor of how responses are compared.
 """
 
 import struct
@@ -16,11 +15,11 @@ from barnabas.wire.types import Buffer
 
 _PRODUCER: Final = struct.Struct(">qh")
 _PRODUCER_AT: Final = 43
-"""Where id and epoch of the producer are in a batch (:mod:`barnabas.records.batch`)."""
+"""The position of producer id and epoch in a batch (:mod:`barnabas.records.batch`)."""
 
 
 class Scope(NamedTuple):
-    """What a structure is about, in the terms of the recording."""
+    """The topic, partition, group and so on that a structure is about, with the ids of the recording."""
 
     topic: str | None = None
     partition: int | None = None
@@ -45,7 +44,7 @@ class Scope(NamedTuple):
         )
 
 
-#: Of what each meaning's values are the values.
+#: By meaning, the part of the scope to which its values belong.
 _KEYS: Final[dict[Meaning, Callable[[Scope], Any]]] = {
     Meaning.NODE: lambda scope: None,
     Meaning.TOPIC_ID: lambda scope: None,
@@ -59,7 +58,7 @@ _KEYS: Final[dict[Meaning, Callable[[Scope], Any]]] = {
 
 
 class Translation:
-    """Values of the recording, and what they are in this run."""
+    """Values of the recording, mapped to those of this run."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[Meaning, Any, Any], Any] = {}
@@ -67,7 +66,7 @@ class Translation:
         self.topics: dict[bytes, str] = {}  #: the names of the recording's topics, by their ids in it
 
     def value(self, meaning: Meaning, scope: Scope, recorded: Any) -> Any:
-        """Returns what a value of the recording is in this run; the same if that is not known."""
+        """Returns the value of this run for a value of the recording; the same value if it is unknown."""
         if not is_given(recorded):
             return recorded
         if meaning is Meaning.OFFSET:
@@ -76,11 +75,11 @@ class Translation:
         return recorded if of is None else self._values.get((meaning, of(scope), _plain(recorded)), recorded)
 
     def offset(self, scope: Scope, recorded: int) -> int:
-        """Returns where a record of the recording is in this run; negative if its log begins later."""
+        """Returns the offset in this run for an offset of the recording; negative if the log starts later."""
         return recorded + self._shifts.get(scope[:2], 0)
 
     def learn(self, meaning: Meaning, scope: Scope, recorded: Any, replayed: Any) -> None:
-        """Learns what a value of the recording is in this run, unless that is known."""
+        """Stores the value of this run for a value of the recording, unless there is one."""
         if not is_given(recorded) or not is_given(replayed):
             return
         if meaning is Meaning.OFFSET:
@@ -90,18 +89,18 @@ class Translation:
             self._values.setdefault((meaning, of(scope), _plain(recorded)), _plain(replayed))
 
     def knows(self, meaning: Meaning, scope: Scope, recorded: Any) -> bool:
-        """Returns whether it is known what a value of the recording is in this run."""
+        """Returns whether the value of this run is known for a value of the recording."""
         of = _KEYS.get(meaning)
         return of is not None and (meaning, of(scope), _plain(recorded)) in self._values
 
     # ------------------------------------------------------------ requests
 
     def scope(self, message: Struct) -> Scope:
-        """Returns what a whole message is about."""
+        """Returns the scope of a whole message."""
         return Scope().within(message, "", self.topics.get)
 
     def translate(self, structure: Any, version: int, scope: Scope) -> bool:
-        """Puts the values of this run into a request. Returns whether there were others."""
+        """Puts the values of this run into a request. Returns whether that changed it."""
         has_changed = False
         for field in structure.wire_fields():
             value = getattr(structure, field.name)
@@ -148,7 +147,7 @@ class Translation:
                     batch.sign()
                     has_changed = True
         except KafkaError:
-            return data  # what is damaged is sent as it was
+            return data  # corrupt data is sent unchanged
         return bytes(copy) if has_changed else data
 
 
