@@ -1,4 +1,4 @@
-"""Metrics: what requests did, and the state of a node, as Prometheus scrapes it (``barnabas.metrics.listener``).
+"""Metrics of requests, and of the state of a node, for Prometheus (``barnabas.metrics.listener``).
 
-Knows nothing of how requests are answered. Nothing of it is imported while the config is not set.
+Knows nothing of how requests are answered. This package is imported only if the config is set.
 """

@@ -1,6 +1,5 @@
-"""The metrics as an ASGI application: /metrics for Prometheus, /health/live and /health/ready for whoever starts nodes.
-
-Knows nothing of what is measured.
+"""The metrics as an ASGI application: /metrics for Prometheus, /health/live and /health/ready for orchestrators. Knows
+nothing of what is measured.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,5 @@
-"""Counts what changes in the metadata: replicas that come into sync or fall out of it, and leaders that are elected.
-
-Knows nothing of Prometheus, nor of who makes the changes: it is a publisher of the metadata loader.
+"""Counts changes in the metadata: ISR shrinks and expands, and elected leaders. Knows nothing of Prometheus, nor of how
+changes are made: it follows the published images.
 """
 
 from collections import Counter
@@ -32,7 +31,7 @@ class Changes:
         self._counts = Counter[str]()
 
     def follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """Counts what a new image has changed."""
+        """Counts the changes of a new image."""
         before, self._image = self._image, image
         for topic_id, indexes in delta.partitions.items():
             old, new = before.topics_by_id.get(topic_id), image.topics_by_id.get(topic_id)

@@ -1,8 +1,8 @@
 """Counts requests: by API, version and error, how long they take, and the bytes and records of topics.
 
-Knows nothing of Prometheus, nor of sockets: :meth:`Counting.handle` stands in the place of
-:func:`barnabas.api_handlers.handling.handle`. The cost is per request and per batch, never per record: a request adds
-to integers of its API and its topic. Of an API with many requests only some are timed.
+Knows nothing of Prometheus, nor of sockets: :meth:`Counting.handle` replaces
+:func:`barnabas.api_handlers.handling.handle`. The cost is per request and per batch, never per record: a request
+increments the counters of its API and its topics. Of an API with many requests only a sample is timed.
 """
 
 from collections import Counter
@@ -42,7 +42,7 @@ Arrived = Callable[[Context], float | None]
 
 
 def unknown(context: Context) -> float | None:
-    """Returns None: it is not known when a request has arrived."""
+    """Returns None: the time of arrival is unknown."""
     return None
 
 
@@ -50,8 +50,8 @@ class Counting:
     """The counts of a node since its start.
 
     :param now: the monotonic time in seconds
-    :param soon: calls a function when what was answered has been written: in the loop's next turn
-    :param arrived: returns when the last bytes of a request's connection came; None if that is not known
+    :param soon: calls a function in the loop's next turn, when the responses have been written
+    :param arrived: returns the time at which the last bytes of the connection arrived; None if it is unknown
     """
 
     def __init__(self, now: Callable[[], float], soon: Soon | None = None, arrived: Arrived = unknown) -> None:
@@ -64,16 +64,16 @@ class Counting:
         self._now = now
         self._soon = soon
         self._arrived = arrived
-        self.handle = self._new_handle()  #: takes the place of :func:`barnabas.api_handlers.handling.handle`
+        self.handle = self._new_handle()  #: replaces :func:`barnabas.api_handlers.handling.handle`
 
-    # ------------------------------------------------------------ the way of each request
+    # ------------------------------------------------------------ each request
 
     def _new_handle(self) -> Handle:
-        """Returns what stands in the place of :func:`handle`. A closure, as attributes would cost more."""
+        """Returns the replacement of :func:`handle`. It is a closure, since attribute look-ups would cost more."""
         apis, known, count, timed, find = self.apis, self._known, self._count, self._timed, self._find
 
         def counted(api: Api, request: Any, context: Context) -> Answer:
-            """Has a request handled, and counts it. :raises CloseConnection: there is no response"""
+            """Handles a request, and counts it. :raises CloseConnection: there is no response"""
             try:
                 counts = apis[type(request)]
             except KeyError:
@@ -88,7 +88,7 @@ class Counting:
                 raise
             if type(answer) is not ProduceResponse:
                 return count(counts, request, context, answer)
-            try:  # the commonest request: one batch, which was written
+            try:  # the most frequent request: one batch, which was appended
                 (produced,) = request.topic_data
                 (row,) = produced.partition_data
                 version = context.api_version
@@ -108,8 +108,8 @@ class Counting:
         return counted
 
     def _count(self, counts: ApiCounts, request: Request, context: Context, answer: Answer) -> Answer:
-        """Counts a request that has been handled, now or once its response has come."""
-        # The records are in the receive buffer, which belongs to the next request when a later response comes.
+        """Counts a request that has been handled, at once or when its later response is there."""
+        # The records are in the receive buffer, which is reused before a later response is there.
         batches = batches_of(request, context.api_version) if type(request) is ProduceRequest else None
         if type(answer) is not Later:
             self._count_answered(counts, request, batches, context, answer)
@@ -128,7 +128,7 @@ class Counting:
     def _count_answered(
         self, counts: ApiCounts, request: Request, batches: list[Sent] | None, context: Context, response: Any
     ) -> None:
-        """Counts a request that was answered; with acks=0 that is no response."""
+        """Counts a request that was answered; with acks=0 there is no response."""
         counts.versions[context.api_version] += 1
         if batches is not None:
             errors = self._count_produced(batches, context, response)
@@ -146,12 +146,12 @@ class Counting:
     # ------------------------------------------------------------ times
 
     def set_strides(self) -> None:
-        """Decides, by the number of requests since the last call, every how many requests of an API one is timed."""
+        """Sets the sampling rate of each API by the number of its requests since the last call."""
         for counts in self.apis.values():
             counts.set_stride(TIMED)
 
     def _timed(self, counts: ApiCounts, api: Api, request: Request, context: Context) -> Answer:
-        """Has a request handled, counted and timed."""
+        """Handles, counts and times a request."""
         weight = counts.weight
         counts.left = counts.weight = counts.stride
         arrived = self._arrived(context)
@@ -210,7 +210,7 @@ class Counting:
         return counts
 
     def _find(self, name: str, topic_id: bytes, context: Context) -> TopicCounts:
-        """Returns the counts of a topic that a request names, or of which it has the id."""
+        """Returns the counts of a topic that a request names or identifies."""
         counts = self.topic(name or context.broker.topic_name(topic_id) or OTHERS)
         if len(self._known) >= 2 * MOST_TOPICS:  # topics were deleted, and others created
             self._known.clear()

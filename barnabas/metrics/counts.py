@@ -1,7 +1,4 @@
-"""What is counted of an API, a topic and a client.
-
-Knows nothing of requests, nor of who reads the counts.
-"""
+"""The counters of an API, a topic and a client. Knows nothing of requests, nor of who reads the counters."""
 
 from collections import defaultdict
 from itertools import accumulate
@@ -9,14 +6,16 @@ from typing import Final
 
 BUCKETS: Final = 22
 FIRST_BUCKET_S: Final = 0.0001
-"""Times up to 0.1 ms are in the first bucket, those up to twice as much in the next one, the longest in the last."""
+"""The upper bounds of the buckets: 0.1 ms, and twice as much for each further one. The last bucket has all longer
+times.
+"""
 
 OTHERS: Final = "(others)"
-"""The name under which what is beyond a limit is summed."""
+"""The name under which everything beyond a limit is summed."""
 
 
 class Times:
-    """How long something takes: number, sum and buckets."""
+    """A histogram of times: number, sum and buckets."""
 
     __slots__ = ("buckets", "total_s")
 
@@ -29,13 +28,13 @@ class Times:
         return sum(self.buckets)
 
     def add(self, took_s: float, weight: int = 1) -> None:
-        """Adds one time, which stands for ``weight`` of them."""
+        """Adds a time ``weight`` times."""
         self.total_s += took_s * weight
         bucket = int(took_s / FIRST_BUCKET_S).bit_length()
         self.buckets[bucket if bucket < BUCKETS else BUCKETS - 1] += weight
 
     def quantile(self, part: float) -> float:
-        """Returns the seconds that so many of the times do not exceed: the end of a bucket."""
+        """Returns the quantile in seconds, as the upper bound of its bucket."""
         wanted = part * self.count
         bucket = next(index for index, seen in enumerate(accumulate(self.buckets)) if seen >= wanted)
         return float(FIRST_BUCKET_S * 2**bucket)
@@ -58,7 +57,7 @@ class ApiCounts:
         self.failed = 0  #: requests whose response has an error
         self.closed = 0  #: requests without a response, whose connection was closed
         self.stride = self.weight = 1
-        self.left = 1  #: requests until the next that is timed
+        self.left = 1  #: requests until the next one is timed
         self.seen_before = 0  #: requests until the stride was last set
         self.queue = Times()  #: from the last received byte to the handler
         self.local = Times()  #: in the handler
@@ -67,7 +66,9 @@ class ApiCounts:
         self.total = Times()  #: from the handler to the response
 
     def set_stride(self, timed: int) -> None:
-        """Has about so many requests timed in a period as long as that since the last call, all if they are fewer."""
+        """Sets the stride so that about so many requests are timed in a period like the last one; all if there are
+        fewer.
+        """
         seen = self.answered
         self.stride = max((seen - self.seen_before) // timed, 1)
         self.seen_before = seen
@@ -81,7 +82,7 @@ class ApiCounts:
 
 
 class TopicCounts:
-    """What producers and consumers did with one topic."""
+    """The traffic of one topic."""
 
     __slots__ = ("batches", "bytes_in", "bytes_out", "failed_batches", "failed_fetches", "messages_in")
 
@@ -91,7 +92,7 @@ class TopicCounts:
 
 
 class ClientCounts:
-    """What one client id did, estimated from the requests that are timed."""
+    """The traffic of one client id, estimated from the timed requests."""
 
     __slots__ = ("bytes_in", "bytes_out", "requests", "seconds")
 

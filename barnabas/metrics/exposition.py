@@ -1,4 +1,4 @@
-"""Counts and state in the text of Prometheus, by ``prometheus_client``.
+"""Formats counters and state for Prometheus, by ``prometheus_client``.
 
 Knows nothing of HTTP.
 """
@@ -49,9 +49,9 @@ ACKNOWLEDGED = {0: "Gap", 1: "Accept", 2: "Release", 3: "Reject", 4: "Renew"}
 
 
 class Collector:
-    """What a scrape reads: all metrics of one node.
+    """The collector of all metrics of one node.
 
-    :param samples: yields the samples that are not counted
+    :param samples: yields the samples of the node's state
     """
 
     def __init__(self, counting: Counting, samples: Callable[[], Iterable[Sample]]) -> None:
@@ -119,7 +119,9 @@ class Collector:
 
 
 def summary(name: str, times: Times, labels: tuple[str, ...]) -> Iterator[Sample]:
-    """Yields what is known of times, in milliseconds. Quantiles are since the start, as ends of buckets."""
+    """Yields the samples of a summary, in milliseconds. Quantiles cover the time since the start, and are upper bounds
+    of buckets.
+    """
     count = times.count
     if count:
         for quantile in QUANTILES:
@@ -135,7 +137,7 @@ def error_name(code: int) -> str:
 
 
 def new_registry(*collectors: Any) -> CollectorRegistry:
-    """Returns what is exposed: what the collectors have, and the metrics of the process and of Python."""
+    """Returns the registry with the metrics of the collectors, of the process and of Python."""
     registry = CollectorRegistry(auto_describe=False)
     for each in collectors:
         registry.register(each)

@@ -1,6 +1,5 @@
-"""Points of metrics in the bytes that a client has pushed, by ``opentelemetry-proto``.
-
-Knows nothing of clients, nor of what becomes of the points. Imported with the first push.
+"""Decodes the points of metrics that a client has pushed (OTLP), by ``opentelemetry-proto``. Knows nothing of clients,
+nor of how the points are used. Imported with the first push.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,10 +15,10 @@ class Point(NamedTuple):
     """A value of one metric."""
 
     name: str
-    attributes: dict[str, str]  #: of the point, and of the client as a whole
+    attributes: dict[str, str]  #: attributes of the point, and of the client's resource
     value: float
-    is_sum: bool  #: it only grows
-    is_delta: bool  #: the value is what it has grown by
+    is_sum: bool  #: whether it is monotonic
+    is_delta: bool  #: whether the value is a delta
     help: str
 
 

@@ -1,6 +1,7 @@
 """The metrics that clients have pushed, kept until a scrape shows them (KIP-714).
 
-Knows nothing of requests. Strangers choose names and values: what is kept is bounded, and their names have a prefix.
+Knows nothing of requests. Clients are not trusted with names and values: the number of series is bounded, and names get
+a prefix.
 """
 
 import re
@@ -16,10 +17,10 @@ from barnabas.metrics.samples import Sample
 
 PREFIX: Final = "kafka_client_"
 APACHES: Final = "org.apache.kafka."
-"""How the names of all metrics begin that Apache Kafka defines. :data:`PREFIX` takes its place."""
+"""The prefix of all client metrics that Apache Kafka defines. :data:`PREFIX` replaces it."""
 
 MOST_SERIES: Final = 20_000
-"""Of all clients. Points of further series are dropped: a scrape would take the loop for too long."""
+"""The most series of all clients. Points of further series are dropped: a scrape would block the loop for too long."""
 
 MOST_CHARACTERS: Final = 200
 MOST_LABELS: Final = 20
@@ -41,7 +42,7 @@ class Series:
 
 
 class Client:
-    """What one instance of a client has pushed."""
+    """The metrics that one client instance has pushed."""
 
     __slots__ = ("attributes", "expires", "series")
 
@@ -54,8 +55,8 @@ class Client:
 class PushedMetrics:
     """The metrics of all clients that have pushed lately. A collector of prometheus_client.
 
-    A client that has ended is shown as long as one that is silent: otherwise the last metrics of most would be seen by
-    no scrape.
+    A client that has terminated is shown as long as a silent one: otherwise no scrape would see the last metrics of
+    most clients.
 
     :param now: the monotonic time in seconds
     """
@@ -66,7 +67,7 @@ class PushedMetrics:
         self.dropped = 0  #: points that were not kept: of another kind, or of too many series
 
     def receive(self, pushed: Pushed) -> None:
-        """Keeps what a client has pushed. :raises ValueError: it cannot be read"""
+        """Stores the metrics that a client has pushed. :raises ValueError: they cannot be read"""
         points = list(points_of(pushed.data))
         self._expire()
         instance = pushed.instance
@@ -95,7 +96,7 @@ class PushedMetrics:
             del self._clients[instance_id]
 
     def collect(self) -> Iterator[Metric]:
-        """Yields what is kept. Where clients disagree on the kind of a metric, the first counts."""
+        """Yields the stored metrics. If clients disagree on the type of a metric, that of the first one counts."""
         self._expire()
         found: dict[str, Metric] = {}
         for client in self._clients.values():
@@ -109,7 +110,7 @@ class PushedMetrics:
         yield from found.values()
 
     def samples(self) -> Iterator[Sample]:
-        """Yields which clients these are."""
+        """Yields a sample for each client, with its attributes as labels."""
         self._expire()
         yield Sample("barnabas_telemetry_dropped_points", self.dropped)
         for client in self._clients.values():
@@ -117,7 +118,7 @@ class PushedMetrics:
 
 
 def described(instance: Instance) -> dict[str, str]:
-    """Returns what is told of a client, in the order of the labels of barnabas_telemetry_client_info."""
+    """Returns the attributes of a client in the order of the labels of barnabas_telemetry_client_info."""
     names = ("client_id", "client_instance_id", "client_software_name", "client_software_version")
     return {name: (instance.attributes.get(name) or "")[:MOST_CHARACTERS] for name in names}
 
@@ -133,7 +134,7 @@ def name_of(name: str) -> str:
 
 
 def labels_of(point: Point, client: dict[str, str]) -> Labels:
-    """Returns the labels of a point. A client cannot pass for another one."""
+    """Returns the labels of a point. The labels that identify the client cannot be overridden by the point."""
     labels = {}
     for name, value in list(point.attributes.items())[:MOST_LABELS]:
         plain = _no_letter.sub("_", name[:MOST_CHARACTERS]).lstrip("_")

@@ -1,6 +1,5 @@
-"""Finds in requests and responses what is counted: batches, records, error codes.
-
-Knows nothing of counts. Functions that look at each entry are for requests that are not the commonest.
+"""Finds the batches, records and error codes of requests and responses, which are counted. Knows nothing of counters.
+Functions that iterate over all entries are not used for the most frequent requests.
 """
 
 from collections import Counter
@@ -12,13 +11,13 @@ from barnabas.api_handlers.error_responses import ERROR_CODES
 from barnabas.wire.schema import Struct
 
 MOST_ENTRIES: Final = 100
-"""How many entries of an array are looked into for errors: a response may name each partition of a cluster."""
+"""How many entries of an array are searched for errors: a response may have each partition of a cluster."""
 
 BATCHES_SINCE: Final = 3
 """The first version of Produce with record batches."""
 
 COUNT_AT: Final = 57
-"""Where in a batch the number of its records is."""
+"""The position of the record count in a batch."""
 
 record_count = Layout(">i").unpack_from
 
@@ -34,7 +33,7 @@ class Sent(NamedTuple):
 
 
 def batches_of(request: Any, version: int) -> list[Sent]:
-    """Returns what a Produce request holds. A message set of an old version counts as one record for each message."""
+    """Returns the batches of a Produce request. Of a message set each message counts as one record."""
     found = []
     for topic in request.topic_data:
         for row in topic.partition_data:
@@ -73,7 +72,7 @@ def acknowledgements_of(request: Any) -> Counter[int]:
 
 
 class Places(NamedTuple):
-    """Where a structure has error codes."""
+    """The fields of a structure with error codes."""
 
     codes: tuple[str, ...]
     arrays: tuple[str, ...]  #: fields whose entries are structures
@@ -83,7 +82,7 @@ _places: dict[tuple[type[Struct], int], Places] = {}
 
 
 def places_of(kind: type[Struct], version: int) -> Places:
-    """Returns where structures of that type have error codes; found once for each version."""
+    """Returns the fields with error codes of structures of that type; cached by version."""
     known = _places.get((kind, version))
     if known is not None:
         return known

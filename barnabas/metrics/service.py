@@ -1,6 +1,6 @@
 """The metrics as a service of a server: ``barnabas.metrics.listener``.
 
-Knows nothing of what is exposed, which is imported when somebody connects. Requests are counted from the start.
+Knows nothing of the exposition, which is imported at the first connection. Requests are counted from the start.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ TLS: Final = "SSL"
 """The mechanism under which TLS handshakes are counted."""
 
 LOOKS_EACH_S: Final = 1.0
-"""How often it is measured how late the event loop is."""
+"""How often the delay of the event loop is measured."""
 
 
 class MetricsService(HttpService):
@@ -42,7 +42,7 @@ class MetricsService(HttpService):
         super().__init__("metrics", address, self._application)
         self._owner = server
         self._counting = Counting(time.monotonic, self._soon, self._arrived)
-        # By number of their session, with what their clock is ahead of ours: those that were timed.
+        # Connections that were timed, by the number of their session, with the offset of their clock to ours.
         self._connections: dict[int, tuple[Connection, float]] = {}
         self._changes: Changes | None = None
         self._lag_s = 0.0
@@ -62,7 +62,7 @@ class MetricsService(HttpService):
         self._look()
 
     def _new_telemetry(self, broker: Broker) -> Telemetry:
-        """Returns what takes the metrics of the broker's clients. They are decoded by what the first push imports."""
+        """Returns the receiver of the metrics that clients push. The decoder is imported with the first push."""
         self._deadlines = Deadlines(broker.clock, broker.scheduler)
 
         def receive(pushed: Pushed) -> None:
@@ -79,7 +79,7 @@ class MetricsService(HttpService):
         asyncio.get_running_loop().call_soon(call)
 
     def _arrived(self, context: Context) -> float | None:
-        """Returns when the last bytes of the request's connection came."""
+        """Returns the time at which the last bytes of the request's connection arrived."""
         session = context.session
         known = self._connections.get(session.number)
         if known is not None:
@@ -87,7 +87,7 @@ class MetricsService(HttpService):
             return connection.last_active - ahead
         found = self._find(session)
         if found is not None:  # otherwise it is a request in an envelope
-            # The loop's own time may be that of its turn, and that in whole milliseconds.
+            # The loop's own time may be that of the beginning of its turn, in whole milliseconds.
             ahead = asyncio.get_running_loop().time() - time.monotonic()
             found.clock = lambda: time.monotonic() + ahead
             self._connections[session.number] = found, ahead
@@ -95,7 +95,7 @@ class MetricsService(HttpService):
         return None
 
     def _find(self, session: Session) -> Connection | None:
-        """Returns the connection of a session: one of the newest, as it has not been timed yet."""
+        """Returns the connection of a session. It is one of the newest, as it has not been timed yet."""
         for listener in (*self._owner.listeners, *self._owner.controller_listeners):
             if listener.endpoint.name == session.listener:
                 for each in reversed(listener.connections):
@@ -131,7 +131,7 @@ class MetricsService(HttpService):
         return new_application(new_registry(Collector(self._counting, self._samples), self), self._unready)
 
     def collect(self) -> "Iterator[Metric]":
-        """Yields what clients have pushed: a collector of prometheus_client."""
+        """Yields the metrics that clients have pushed: a collector of prometheus_client."""
         return iter(()) if self._pushed is None else self._pushed.collect()
 
     def _samples(self) -> Iterator[Sample]:
@@ -152,7 +152,7 @@ class MetricsService(HttpService):
         yield from self._telemetry()
 
     def _telemetry(self) -> Iterator[Sample]:
-        """Yields Apache Kafka's metrics of client metrics (``ClientMetricsStats``), and which clients push."""
+        """Yields Apache Kafka's metrics of client metrics (``ClientMetricsStats``), and the clients that push."""
         node = self._owner.node
         telemetry = node.telemetry if isinstance(node, Broker) else None
         if telemetry is not None:
@@ -176,7 +176,7 @@ class MetricsService(HttpService):
 
 
 def authentications(listener: Listener) -> Iterator[Sample]:
-    """Yields how many clients have authenticated on a listener, and how many have not.
+    """Yields the numbers of successful and failed authentications of a listener.
 
     As in Apache Kafka's ``Selector``, a TLS handshake that fails is a failed authentication, also before SASL.
     """

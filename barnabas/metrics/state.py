@@ -1,4 +1,4 @@
-"""The state of a node as samples, read when somebody scrapes: replicas, the controller, logs, groups, transactions.
+"""The state of a node as samples, read at each scrape: replicas, the controller, logs, groups, transactions.
 
 Knows nothing of Prometheus, and counts nothing.
 """
@@ -14,11 +14,11 @@ from barnabas.security.quotas.client_quotas import KINDS
 
 NO_LEADER = -1
 PER_PARTITION = 5000
-"""With more replicas than these there are no samples of single ones: a scrape would take the loop for too long."""
+"""With more replicas than this there are no samples of single replicas: a scrape would block the loop for too long."""
 
 
 MOST_GROUPS = 1000
-"""Of more groups than these the others have no samples of their own."""
+"""The most groups that have samples of their own."""
 
 
 def samples_of(node: Node) -> Iterator[Sample]:
@@ -121,7 +121,7 @@ def _groups(broker: Broker) -> Iterator[Sample]:
     for each in groups[:MOST_GROUPS]:
         try:
             committed = broker.groups.fetch_offsets(each.group_id)
-        except KafkaError:  # it has no offsets, or is gone
+        except KafkaError:  # it has no offsets, or was deleted
             continue
         for topic, partitions in committed.items():
             for index, offset in partitions.items():

@@ -1,5 +1,4 @@
-"""The registry as an ASGI application: paths, types of contents, errors as JSON, and the way to the node that writes.
-
+"""The registry as an ASGI application: routes, content types, errors as JSON, and forwarding to the node that writes.
 Knows nothing of what the endpoints do.
 """
 
@@ -63,7 +62,7 @@ async def _answer(log: SchemasLog, registry: Registry, request: Request) -> Resp
 
 def _found(request: Request) -> tuple[Endpoint, dict[str, str], str]:
     """Returns the endpoint, the values in the path, and its context. :raises RegistryError: there is none"""
-    # Names may contain slashes, which are escaped: only the path as it was sent can be cut.
+    # Names may contain escaped slashes, so the undecoded path has to be split.
     raw = request.scope.get("raw_path") or request.url.path.encode()
     parts = tuple(unquote(each) for each in raw.decode("latin-1").partition("?")[0].strip("/").split("/"))
     context = "."

@@ -1,7 +1,6 @@
-"""Avro schemas: parsed, printed in one form, and what is wrong with them.
-
-Knows nothing of compatibility and subjects. fastavro says whether a schema is one; this module keeps what the rules of
-compatibility need. The printed form is that of Java's ``Schema.toString``, which Confluent's registry keeps.
+"""Avro schemas: parses, validates and prints them. Knows nothing of compatibility and subjects. fastavro decides
+whether a schema is valid; this module keeps the parts that the compatibility rules need. The printed form is that of
+Java's ``Schema.toString``, which Confluent's registry stores.
 """
 
 import json
@@ -59,7 +58,7 @@ class Node:
 
 
 class AvroSchema:
-    """A schema, with those that it refers to."""
+    """A schema, with the schemas that it refers to."""
 
     kind = "AVRO"
 
@@ -73,7 +72,7 @@ class AvroSchema:
 
     @property
     def normalized(self) -> str:
-        """Returns the form in which attributes that are no field of Avro's are sorted."""
+        """Returns the form in which custom attributes are sorted."""
         return json.dumps(
             _print(self.root, "", set(self._known), is_sorted=True), separators=(",", ":"), ensure_ascii=False
         )
@@ -83,9 +82,9 @@ class AvroSchema:
 
 
 def parse(text: str, references: Sequence[tuple[str, str]]) -> AvroSchema:
-    """Returns the schema of a text. :raises RegistryError: it is none
+    """Returns the schema of a text. :raises RegistryError: the text is not a valid schema
 
-    :param references: name and text of what it may refer to, what each needs before it
+    :param references: name and text of the schemas that it may refer to, each after those that it needs
     """
     from fastavro.schema import SchemaParseException, parse_schema
 
@@ -115,13 +114,13 @@ def _loaded(text: str) -> Any:
 
 
 class Reader:
-    """Makes types of JSON; it knows those that it has made by name."""
+    """Makes types from JSON; named types can be referred to afterwards."""
 
     def __init__(self) -> None:
         self.named: dict[str, Node] = {}
 
     def read(self, given: Any, namespace: str) -> Node:
-        """Returns the type. :raises ValueError: it is none"""
+        """Returns the type. :raises ValueError: the JSON is not a valid type"""
         if isinstance(given, str):
             return self._named(given, namespace)
         if isinstance(given, list):

@@ -1,7 +1,6 @@
-"""Whether what was written with one Avro schema can be read with another, and if not, what is in the way.
-
-Knows nothing of subjects and levels. The rules are those of the specification's schema resolution; kinds and paths of
-what is found are those of Java's ``SchemaCompatibility``.
+"""Compares two Avro schemas: whether data written with one can be read with the other, and if not, why. Knows nothing
+of subjects and levels. The rules are those of the specification's schema resolution; kinds and paths of what is found
+are those of Java's ``SchemaCompatibility``.
 """
 
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ PROMOTIONS: Final = {
     "bytes": ("string",),
     "string": ("bytes",),
 }
-"""By the reader's type, those of the writer that it reads, beside its own."""
+"""By the reader's type, the other types of a writer that it can read."""
 
 TEXTS: Final = {
     "FIXED_SIZE_MISMATCH": "The size of FIXED type field at path '{path}' in the {reader} schema does not match with "
@@ -46,7 +45,7 @@ class Break(NamedTuple):
 
 
 def breaks(reader: AvroSchema, writer: AvroSchema, reader_word: str, writer_word: str) -> list[str]:
-    """Returns what the reader cannot read, a text each; none if it reads all that the writer writes."""
+    """Returns a text for each incompatibility; none if the reader can read everything that the writer writes."""
     found = dict.fromkeys(_Comparison().compare(reader.root, writer.root, "/"))
     return [each.description(reader_word, writer_word) for each in found]
 

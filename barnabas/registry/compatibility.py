@@ -10,7 +10,7 @@ from barnabas.registry import formats
 
 
 class Level(NamedTuple):
-    """What a level demands."""
+    """The rules of a level."""
 
     backward: bool  #: the new schema reads what older ones wrote
     forward: bool  #: older ones read what the new one writes
@@ -38,9 +38,8 @@ class Older(NamedTuple):
 
 
 def messages(new: formats.Schema, older: Sequence[Older], level: str) -> list[str]:
-    """Returns why a schema may not follow the others under a level, the newest of them last; nothing if it may.
-
-    The last texts name the version with which it breaks, and the level.
+    """Returns why a schema is incompatible with the older ones (newest last) under a level; an empty list if it is
+    compatible. The last texts name the incompatible version and the level.
     """
     demanded = LEVELS[level]
     compared = older if demanded.transitive else older[-1:]

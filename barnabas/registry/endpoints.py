@@ -1,6 +1,5 @@
-"""The endpoints of the registry: what each method of each path answers.
-
-Knows nothing of sockets, and of what the registry decides only the results. The paths are those of Confluent's API.
+"""The endpoints of the registry, by method and path. Knows nothing of sockets, nor of how the registry decides. The
+paths are those of Confluent's API.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -19,11 +18,11 @@ Endpoint = Callable[[RegistryRequest], Awaitable[Answer]]
 
 
 class Text(str):
-    """An answer that is a schema itself, and no object."""
+    """A response that is a schema itself, not an object."""
 
 
 def described(request: RegistryRequest, version: Version) -> dict[str, Any]:
-    """Returns a version as it is answered."""
+    """Returns a version in the form of a response."""
     content = version.content._replace(schema=text_of(request, version))
     return {
         "subject": version.subject,
@@ -76,7 +75,7 @@ async def register(request: RegistryRequest) -> Answer:
     wanted = Wanted(request.content(body), whole(body, "id", -1), max(whole(body, "version", 0), 0))
     made = await request.registry.register(request.subject, wanted, normalize=request.switch("normalize"))
     answer = {"id": made.id, "version": made.version, "guid": made.content.guid}
-    if request.query("format"):  # clients keep the text that is answered; without a format they keep their own
+    if request.query("format"):  # clients keep the text of the response; without a format they keep their own
         answer["schema"] = text_of(request, made)
     return answer
 

@@ -1,4 +1,4 @@
-"""Errors of the registry, each with its HTTP status, its five-digit code, and the words of Confluent's registry.
+"""Errors of the registry, each with its HTTP status, its five-digit code, and the text of Confluent's registry.
 
 Knows nothing of HTTP beyond the status (``io.confluent.kafka.schemaregistry.rest.exceptions.Errors``).
 """
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class RegistryError(Exception):
-    """An answer of the registry that is an error.
+    """An error response of the registry.
 
     :param code: five digits, of which the first three are the status; or the status alone
     """

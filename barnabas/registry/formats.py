@@ -1,6 +1,5 @@
-"""The three types of schemas: what parses each, and what compares two of one type.
-
-Knows nothing of subjects. Each type's modules are imported when the first schema of that type comes.
+"""The three types of schemas: parses and compares schemas by their type. Knows nothing of subjects. The modules of a
+type are imported with the first schema of that type.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +17,14 @@ class Schema(Protocol):
 
     @property
     def canonical(self) -> str:
-        """The text that is kept."""
+        """The text that is stored."""
 
     @property
     def normalized(self) -> str:
-        """The text that is the same for schemas that mean the same, as far as the type has such a form."""
+        """The normalized text, which equivalent schemas share, if the type has such a form."""
 
     def formatted(self, name: str) -> str:
-        """Returns the text in a format that a client asks for; unknown ones are the canonical one."""
+        """Returns the text in a format that a client requests; the canonical text if the format is unknown."""
 
 
 MODULES: Final = {
@@ -36,9 +35,8 @@ MODULES: Final = {
 
 
 def parse(kind: str, text: str, references: Sequence[tuple[str, str]]) -> Schema:
-    """Returns a schema. :raises RegistryError: it is not valid, or there is no such type
-
-    :param references: name and text of what it refers to, what each needs before it
+    """Returns a schema. :raises RegistryError: it is not valid, or there is no such type :param references: name and
+    text of the schemas that it refers to, each after those that it needs
     """
     if kind not in MODULES:
         raise error("invalid_schema", f"there is no type {kind}; there are {', '.join(MODULES)}")
@@ -47,7 +45,7 @@ def parse(kind: str, text: str, references: Sequence[tuple[str, str]]) -> Schema
 
 
 def breaks(reader: Schema, writer: Schema, reader_word: str, writer_word: str) -> list[str]:
-    """Returns why the reader cannot read what the writer wrote; nothing if it can."""
+    """Returns why the reader cannot read data of the writer; an empty list if it can."""
     if reader.kind != writer.kind:
         return ['{errorType:"SCHEMA_TYPE_CHANGED", description:"Incompatible because of different schema type"}']
     compare: Callable[..., Any] = import_module(MODULES[reader.kind][1]).breaks

@@ -1,6 +1,5 @@
-"""Requests to a registry that does not write, sent on to the one that does.
-
-Knows nothing of what they ask for. It is asked in a thread: no client of HTTP runs in the broker's loop.
+"""Forwards requests from a registry that does not write to the one that does. Knows nothing of the requests' contents.
+The HTTP client runs in a thread, not in the broker's loop.
 """
 
 import asyncio
@@ -14,14 +13,14 @@ from starlette.responses import Response
 from barnabas.registry.errors import error
 
 FORWARDED: Final = "X-Forward"
-"""The header of a request that was sent on; it is not sent on again (``RestService.X_FORWARD_HEADER``)."""
+"""The header of a forwarded request, which is not forwarded again (``RestService.X_FORWARD_HEADER``)."""
 
 TIMEOUT_S: Final = 40
 KEPT: Final = ("content-type", "accept", "authorization")
 
 
 async def forward(request: Request, url: str | None) -> Response:
-    """Returns the answer of the registry at a URL. :raises RegistryError: it is not known, or does not answer"""
+    """Returns the response of the registry at a URL. :raises RegistryError: it is unknown, or it does not answer"""
     if url is None:
         raise error("unknown_leader")
     path = request.scope["raw_path"].decode("latin-1")

@@ -1,4 +1,4 @@
-"""Whether each value that one JSON Schema accepts is accepted by another, and if not, what is in the way.
+"""Compares two JSON Schemas: whether each value that one accepts is accepted by the other, and if not, why.
 
 Knows nothing of subjects and levels. The kinds of differences, and which of them break, are those of Confluent's
 ``SchemaDiff``: the content model is open if additional properties are allowed, closed if not, and partially open if
@@ -29,7 +29,7 @@ LIMITS: Final = (
     ("maxProperties", "MAX_PROPERTIES_ADDED", "MAX_PROPERTIES_DECREASED", False),
 )
 NOTHING_BELOW: Final = frozenset(("minLength", "minItems", "minProperties"))
-"""Limits that say nothing if they are 0."""
+"""Limits without effect if they are 0."""
 
 TEXTS: Final = {
     "TYPE_NARROWED": "A type at path '{path}' in the {reader} schema is narrower than that in the {writer} schema",
@@ -74,7 +74,7 @@ class Difference(NamedTuple):
 
 
 def breaks(reader: JsonSchema, writer: JsonSchema, reader_word: str, writer_word: str) -> list[str]:
-    """Returns what the reader does not accept, a text each; none if it accepts all that the writer accepts."""
+    """Returns a text for each incompatibility; none if the reader accepts everything that the writer accepts."""
     found = dict.fromkeys(_Comparison().compare(reader.root, writer.root, "#/"))
     return [each.description(reader_word, writer_word) for each in found]
 
@@ -220,7 +220,7 @@ Covers = Callable[[_Comparison, Located, Located, str, str], bool]
 
 
 def _all_of(comparison: _Comparison, reader: Located, writer: Located, name: str, path: str) -> bool:
-    """Returns whether each demand of the reader is one of the writer."""
+    """Returns whether each schema that the reader requires is satisfied by one of the writer."""
     given = [writer.under(each) for each in writer.schema.get(name) or ()] or [_plain(writer)]
     return all(
         any(not comparison.compare(reader.under(each), other, f"{path}{name}/") for other in given)
@@ -229,7 +229,7 @@ def _all_of(comparison: _Comparison, reader: Located, writer: Located, name: str
 
 
 def _any_of(comparison: _Comparison, reader: Located, writer: Located, name: str, path: str) -> bool:
-    """Returns whether each choice of the writer is one of the reader."""
+    """Returns whether each alternative of the writer is accepted by one of the reader."""
     choices = writer.schema.get("anyOf") or writer.schema.get("oneOf")
     given = [writer.under(each) for each in choices] if choices else [writer]
     return all(
@@ -330,7 +330,7 @@ def _additional(schema: dict[str, Any]) -> Any:
 
 
 def _for_name(schema: dict[str, Any], name: str) -> Any:
-    """Returns what a schema demands of a property that it does not name."""
+    """Returns the schema for a property that is not named."""
     for pattern, each in (schema.get("patternProperties") or {}).items():
         with contextlib.suppress(InvalidRegularExpression):
             if matcher(f".*(?:{pattern}).*")(name):

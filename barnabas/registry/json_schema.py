@@ -1,7 +1,6 @@
-"""JSON Schemas: parsed, checked against their metaschema, and references to other schemas resolved.
-
-Knows nothing of compatibility and subjects. Drafts 4 to 2020-12, of which ``$schema`` names one; without it,
-draft 7, as in Confluent's registry.
+"""JSON Schemas: parses them, checks them against their metaschema, and resolves references. Knows nothing of
+compatibility and subjects. ``$schema`` names the draft, from 4 to 2020-12; without it, draft 7 applies, as in
+Confluent's registry.
 """
 
 import json
@@ -41,7 +40,7 @@ class Located:
         return Located(schema, self.base, self.documents)
 
     def resolved(self) -> "Located":
-        """Returns what a ``$ref`` refers to, through all of them; itself without one.
+        """Returns the target of a chain of ``$ref``; the schema itself if it has none.
 
         :raises ValueError: it refers to nothing, or to itself
         """
@@ -74,7 +73,7 @@ class Located:
 
 
 class JsonSchema:
-    """A schema, with those that it refers to."""
+    """A schema, with the schemas that it refers to."""
 
     kind = "JSON"
 
@@ -95,9 +94,9 @@ class JsonSchema:
 
 
 def parse(text: str, references: Sequence[tuple[str, str]]) -> JsonSchema:
-    """Returns the schema of a text. :raises RegistryError: it is none, or what it refers to is not there
+    """Returns the schema of a text. :raises RegistryError: it is not valid, or a reference cannot be resolved
 
-    :param references: name and text of what it may refer to; the name is the URI
+    :param references: name and text of the schemas that it may refer to; the name is the URI
     """
     from jsonschema import SchemaError, validators
 
@@ -164,7 +163,7 @@ def subschemas(schema: Schema) -> list[Schema]:
 
 
 def _check_references(located: Located) -> None:
-    """Checks that all references of a document lead somewhere. :raises ValueError: one does not"""
+    """Checks that all references of a document can be resolved. :raises ValueError: one cannot"""
     schema = located.schema
     if isinstance(schema, dict):
         reference = schema.get("$ref")

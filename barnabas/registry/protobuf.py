@@ -1,7 +1,6 @@
-"""Protobuf schemas: compiled by protoc, with what they import, and printed in one form.
-
-Knows nothing of compatibility and subjects. A schema comes as text, or as a ``FileDescriptorProto`` in base64, as
-Confluent's serializers send it; it is kept as text.
+"""Protobuf schemas: compiles them with their imports by protoc, and prints them. Knows nothing of compatibility and
+subjects. Clients send a schema as text, or as a ``FileDescriptorProto`` in base64, as Confluent's serializers do; it is
+stored as text.
 """
 
 import base64
@@ -25,7 +24,7 @@ Files = dict[str, FileDescriptorProto]
 
 
 class ProtobufSchema:
-    """A schema, with those that it imports.
+    """A schema, with the schemas that it imports.
 
     :param files: descriptors by name, that of the schema itself among them
     """
@@ -52,9 +51,9 @@ class ProtobufSchema:
 
 
 def parse(text: str, references: Sequence[tuple[str, str]]) -> ProtobufSchema:
-    """Returns the schema of a text. :raises RegistryError: it is none, or what it imports is not there
+    """Returns the schema of a text. :raises RegistryError: it is not valid, or an import is missing
 
-    :param references: name and text of what it may import; the name is the one in the import
+    :param references: name and text of the schemas that it may import; the name is that in the import
     """
     try:
         text = _as_text(text)
@@ -70,7 +69,7 @@ def parse(text: str, references: Sequence[tuple[str, str]]) -> ProtobufSchema:
             continue
         if again[FILE] == compiled[FILE]:
             return ProtobufSchema(canonical, again)
-    return ProtobufSchema(text, compiled)  # it has options of its own, which only its text names
+    return ProtobufSchema(text, compiled)  # it declares custom options, which only its text can express
 
 
 def _as_text(text: str) -> str:
@@ -93,7 +92,7 @@ def _compiled(text: str, references: dict[str, str]) -> Files:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(_as_text(each), "utf-8")
         includes = [str(root), str(files("grpc_tools") / "_proto"), *_common_protos()]
-        try:  # this one says what is wrong, without writing it to standard error
+        try:  # this entry point returns the errors, instead of writing them to standard error
             _protoc_compiler.get_protos(FILE.encode(), [each.encode() for each in includes])
         except Exception as why:
             raise ValueError(_message(why)) from None
@@ -115,6 +114,6 @@ def _common_protos() -> list[str]:
 
 
 def _message(why: Exception) -> str:
-    """Returns what protoc says, on one line."""
+    """Returns the error messages of protoc, on one line."""
     errors = why.errors() if hasattr(why, "errors") else [why]
     return "; ".join(" ".join(str(each).split()) for each in errors)

@@ -1,4 +1,4 @@
-"""Whether what was written with one Protobuf schema can be read with another, and if not, what is in the way.
+"""Compares two Protobuf schemas: whether data written with one can be read with the other, and if not, why.
 
 Knows nothing of subjects and levels. The rules are those of the language guide's "Updating A Message Type"; the kinds
 of differences, and which of them break, are those of Confluent's ``SchemaDiff``.
@@ -54,7 +54,7 @@ class Difference(NamedTuple):
 
 
 def breaks(reader: ProtobufSchema, writer: ProtobufSchema, reader_word: str, writer_word: str) -> list[str]:
-    """Returns what the reader cannot read, a text each; none if it reads all that the writer writes."""
+    """Returns a text for each incompatibility; none if the reader can read everything that the writer writes."""
     found = dict.fromkeys(_Comparison(reader, writer).compare())
     return [each.description(reader_word, writer_word) for each in found]
 
@@ -131,7 +131,7 @@ class _Comparison:
 
 
 def _oneofs(now: DescriptorProto, before: DescriptorProto, path: str) -> Iterator[Difference]:
-    """Yields oneofs that fields were moved to: of several, a reader would keep only the last."""
+    """Yields oneofs into which fields were moved: a reader would keep only the last of several such fields."""
     existing = _oneof_names(before)
     by_number = {each.number: each for each in before.field}
     moved: dict[str, int] = {}

@@ -1,7 +1,5 @@
-"""What the registry does: registers, finds, compares and deletes schemas, and keeps levels and modes.
-
-Knows nothing of HTTP, and of the log only that records are appended and then applied. Rules of Confluent's
-``KafkaSchemaRegistry``.
+"""The registry: registers, finds, compares and deletes schemas, and keeps levels and modes. Knows nothing of HTTP, and
+of the log only that records are appended and then applied. Rules of Confluent's ``KafkaSchemaRegistry``.
 """
 
 import asyncio
@@ -33,7 +31,7 @@ CACHED: Final = 1000
 
 
 class Log(Protocol):
-    """Where the records are."""
+    """The log of the registry's records."""
 
     store: Store
 
@@ -43,7 +41,7 @@ class Log(Protocol):
 
 
 class Wanted(NamedTuple):
-    """What a client wants to register."""
+    """A schema to be registered."""
 
     content: Content
     id: int = -1  #: -1 is the next one; only a registry or subject in mode IMPORT takes others
@@ -68,7 +66,7 @@ class Registry:
     # ------------------------------------------------------------ parsing
 
     def parse(self, subject: str, content: Content) -> formats.Schema:
-        """Returns a schema with what it refers to. :raises RegistryError: it is not valid"""
+        """Returns a schema with the schemas that it refers to. :raises RegistryError: it is not valid"""
         context = context_of(subject)
         found = self._parsed.get((context, content))
         if found is None:
@@ -79,7 +77,9 @@ class Registry:
         return found
 
     def _resolved(self, context: str, content: Content, depth: int = 0) -> dict[str, str]:
-        """Returns name and text of what a schema refers to, directly or not, what each needs before it."""
+        """Returns name and text of the schemas that a schema refers to, directly or not, each after those that it
+        needs.
+        """
         found: dict[str, str] = {}
         for name, subject, number in content.references:
             subject = within(subject, context)
@@ -247,7 +247,9 @@ class Registry:
         return (metadata.get("properties") or {}).get(name)
 
     def check(self, subject: str, content: Content, text: str | None, *, normalize: bool) -> list[str]:
-        """Returns why a schema may not follow a version of a subject, or all of them; nothing if it may."""
+        """Returns why a schema is incompatible with a version of a subject, or with all of them; an empty list if it is
+        compatible.
+        """
         subject = self.subject(subject)
         normalize = normalize or bool(self._config(subject).get("normalize"))
         content = self._canonical(subject, content, normalize=normalize)
@@ -326,14 +328,14 @@ class Registry:
     # ------------------------------------------------------------ levels and modes
 
     def _config(self, subject: str | None) -> dict[str, Any]:
-        """Returns the config that counts for a subject."""
+        """Returns the effective config of a subject."""
         found = dict(DEFAULT_CONFIG)
         for name in self._places(subject):
             found |= {key: value for key, value in self.store.configs.get(name, {}).items() if value is not None}
         return found
 
     def _places(self, subject: str | None) -> list[str | None]:
-        """Returns where a setting of a subject may be, what counts most last."""
+        """Returns the places at which a setting of a subject may be set, by ascending precedence."""
         if subject is None:
             return [None]
         context, _ = split(subject)
@@ -366,7 +368,7 @@ class Registry:
             await self._log.append([record(CONFIG, value, subject=subject)])
 
     async def delete_config(self, subject: str | None) -> dict[str, Any]:
-        """Returns the config that is no more. :raises RegistryError: there is none"""
+        """Returns the deleted config. :raises RegistryError: there is none"""
         async with self._writing:
             await self._log.catch_up()
             if subject is not None and subject not in self.store.configs:
@@ -376,7 +378,7 @@ class Registry:
             return before
 
     def mode_of(self, subject: str | None) -> str:
-        """Returns the mode that counts for a subject; a global READONLY_OVERRIDE counts everywhere."""
+        """Returns the effective mode of a subject; a global READONLY_OVERRIDE overrides all others."""
         if self.store.modes.get(None) == "READONLY_OVERRIDE":
             return "READONLY_OVERRIDE"
         found = [self.store.modes[each] for each in self._places(subject) if each in self.store.modes]
@@ -391,7 +393,7 @@ class Registry:
         return self.store.modes[subject]
 
     async def set_mode(self, subject: str | None, given: object, *, force: bool) -> str:
-        """Sets a mode. :raises RegistryError: it is none, or schemas are there that an import may overwrite"""
+        """Sets a mode. :raises RegistryError: it is invalid, or there are schemas that an import may overwrite"""
         mode = str(given).upper()
         if mode not in MODES:
             raise error("invalid_mode")
@@ -409,7 +411,7 @@ class Registry:
         return bool(self.store.versions(subject))
 
     async def delete_mode(self, subject: str | None) -> str:
-        """Returns the mode that is no more. :raises RegistryError: there is none"""
+        """Returns the deleted mode. :raises RegistryError: there is none"""
         async with self._writing:
             await self._log.catch_up()
             if subject is not None and subject not in self.store.modes:
@@ -419,6 +421,6 @@ class Registry:
             return before
 
     def check_context_empty(self, context: str) -> None:
-        """Checks that a context has no subjects: it is none any more then. :raises RegistryError: it has some"""
+        """Checks that a context has no subjects, and thereby no longer exists. :raises RegistryError: it has some"""
         if any(context_of(each) == context for each in self.store.subjects(deleted=True)):
             raise error("context_not_empty", context)

@@ -1,7 +1,4 @@
-"""A request to the registry, with what endpoints read of it.
-
-Knows nothing of what endpoints do.
-"""
+"""A request to the registry, as endpoints read it. Knows nothing of what endpoints do."""
 
 import json
 from collections.abc import Sequence
@@ -39,7 +36,7 @@ class RegistryRequest:
 
     @property
     def subject_or_none(self) -> str | None:
-        """The subject of the path; None if it has none, and means all of them."""
+        """The subject of the path; None if it has none, which stands for all subjects."""
         if "subject" in self._values:
             subject = self.subject
             return None if subject in ("", ":.:") else subject
@@ -59,7 +56,7 @@ class RegistryRequest:
             raise RegistryError(404, "HTTP 404 Not Found") from None
 
     def page(self, found: Sequence[T]) -> list[T]:
-        """Returns what ``offset`` and ``limit`` leave."""
+        """Returns the part that ``offset`` and ``limit`` select."""
         first, limit = max(self.whole("offset", 0), 0), self.whole("limit", -1)
         return list(found[first:] if limit < 0 else found[first : first + limit])
 
@@ -70,7 +67,7 @@ class RegistryRequest:
         return within(self.query("subjectPrefix", everywhere), self.context)
 
     async def body(self) -> dict[str, Any]:
-        """Returns the body. :raises RegistryError: it is no object of JSON"""
+        """Returns the body. :raises RegistryError: it is not a JSON object"""
         try:
             found = json.loads(await self.http.body())
         except ValueError as why:

@@ -1,6 +1,6 @@
 """The partition ``_schemas``-0 as a log of records: read into a store, and appended to by the node that leads it.
 
-Knows nothing of what the records say. A record is appended, and applied when all in-sync replicas have it.
+Knows nothing of the contents of the records. A record is appended, and applied once all in-sync replicas have it.
 """
 
 import asyncio
@@ -28,9 +28,8 @@ COPIES: Final = 3
 
 
 class SchemasLog:
-    """The log, and the store that its records lead to.
-
-    :param url: where the registry of this node is, for those of other nodes
+    """The log, and the store to which its records are applied. :param url: the URL of this node's registry for those of
+    other nodes
     """
 
     def __init__(self, broker: Broker, url: str) -> None:
@@ -48,7 +47,7 @@ class SchemasLog:
 
     @property
     def leads(self) -> bool:
-        """Whether this node writes: it leads the partition, or is alone and will create it."""
+        """Whether this node writes: it leads the partition, or is the only node and will create it."""
         if not self.exists:
             return len(self._broker.image.brokers) <= 1
         partition = self._broker.partitions.get((TOPIC, 0))
@@ -56,15 +55,14 @@ class SchemasLog:
 
     @property
     def leader_url(self) -> str | None:
-        """Where the registry of the node that writes is; None if this node does not know it."""
+        """The URL of the registry that writes; None if this node does not know it."""
         self.read()
         url = self.store.leader_url
         return None if url == self._url else url
 
     async def announce(self) -> None:
-        """Says where this registry is, if this node writes and the last one who said so was another.
-
-        The place is in a NOOP record, whose value other registries do not read. A node that is alone says nothing.
+        """Announces the URL of this registry, if this node writes and another one has announced itself last. The URL is
+        in a NOOP record, whose value other registries do not read. A single node announces nothing.
         """
         if len(self._broker.image.brokers) <= 1:
             return
@@ -97,7 +95,7 @@ class SchemasLog:
         return self._broker.partitions.get((TOPIC, 0))
 
     def read(self) -> None:
-        """Applies what has become readable."""
+        """Applies the records that have become readable."""
         partition = self._partition()
         if partition is None or partition.topic_id != self._topic_id:
             self.store, self._next = Store(), 0  # the topic was deleted, and perhaps created again
@@ -124,9 +122,8 @@ class SchemasLog:
             logger.warning("The record at offset %d of %s is none of a registry, and left out: %s", offset, TOPIC, why)
 
     async def catch_up(self) -> None:
-        """Applies all that was appended by whoever led the partition before.
-
-        :raises RegistryError: it is not safe yet, or cannot be read
+        """Applies all records that previous leaders of the partition have appended. :raises RegistryError: they are not
+        committed yet, or cannot be read
         """
         partition = self._partition()
         try:
@@ -139,9 +136,8 @@ class SchemasLog:
     # ------------------------------------------------------------ appending
 
     async def append(self, records: Sequence[Record]) -> None:
-        """Appends records as one batch, waits until it is safe, and applies it.
-
-        :raises RegistryError: it is not safe in time, or this node leads no more
+        """Appends records as one batch, waits until all in-sync replicas have it, and applies it. :raises
+        RegistryError: that takes too long, or this node is no longer the leader
         """
         await self.create()
         partition, now_ms = self._partition(), self._broker.clock.time_ms()

@@ -1,6 +1,6 @@
 """The schema registry as a service of a server: ``barnabas.schema.registry.listener``.
 
-Knows nothing of what it answers, which is imported when somebody connects.
+Knows nothing of the endpoints, which are imported at the first connection.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 LISTENER: Final = "barnabas.schema.registry.listener"
 PACKAGES: Final = ("fastavro", "jsonschema", "grpc_tools")
 ANNOUNCED_EACH_S: Final = 1.0
-"""How often a node of several looks whether it is the one that writes now, and the others have to know."""
+"""How often a node in a cluster of several checks whether it has become the one that writes, and announces it."""
 
 
 class RegistryService(HttpService):
@@ -43,14 +43,14 @@ class RegistryService(HttpService):
         self._look()
 
     def _checked(self, topic: str, batch: RecordBatch) -> None:
-        """Checks the first batch of a topic that demands it, and has the broker ask the check itself from then on."""
+        """Checks the first batch of a topic with validation, and then has the broker call the check directly."""
         from barnabas.registry.validation import ValueCheck
 
         check = self._broker_server.broker.value_check = ValueCheck(self._log)
         check(topic, batch)
 
     def _url_for_others(self) -> str:
-        """Returns the URL for other nodes: where the address is that of every interface, with the broker's host."""
+        """Returns the URL for other nodes. If the address is that of every interface, it has the broker's host."""
         address = self.address
         if address.host in ("", "0.0.0.0", "::"):
             advertised = next(iter(self._broker_server.config.advertised_listeners))

@@ -1,7 +1,6 @@
-"""What is registered: the state that the records of ``_schemas`` lead to, applied one after the other.
-
-Knows nothing of logs and HTTP, nor of what is in a schema. The records are those of Confluent's registry
-(``SchemaRegistryKeyType``), which Karapace's has as well; records of an unknown kind are left out.
+"""The state of the registry: the result of applying the records of ``_schemas`` in order. Knows nothing of logs and
+HTTP, nor of what is in a schema. The records are those of Confluent's registry (``SchemaRegistryKeyType``), which
+Karapace uses as well; records of an unknown type are ignored.
 """
 
 import hashlib
@@ -22,7 +21,7 @@ CONTEXT: Final = "CONTEXT"
 NOOP: Final = "NOOP"
 
 MAGIC: Final = {SCHEMA: 1}
-"""The version of a key, where it is not 0."""
+"""The version of a key by its type, if it is not 0."""
 
 Value = Mapping[str, Any]
 Record = tuple[bytes, bytes | None]
@@ -39,7 +38,7 @@ def _json(value: Value) -> bytes:
 
 
 class Content(NamedTuple):
-    """What makes a schema this one, whatever its subjects are."""
+    """The content of a schema, independent of its subjects."""
 
     schema: str
     kind: str = "AVRO"
@@ -60,7 +59,7 @@ class Content(NamedTuple):
         return str(uuid.UUID(bytes=self.md5))
 
     def as_json(self) -> dict[str, Any]:
-        """Returns what is the same in ``_schemas`` and in answers; an Avro schema has no type."""
+        """Returns the fields that are the same in ``_schemas`` and in responses; the type is left out for Avro."""
         fields: dict[str, Any] = {}
         if self.kind != "AVRO":
             fields["schemaType"] = self.kind
@@ -75,7 +74,7 @@ class Content(NamedTuple):
 
     @classmethod
     def of(cls, fields: Value) -> "Content":
-        """Returns the content of a record, or of a request. :raises ValueError, TypeError, KeyError: it is none"""
+        """Returns the content of a record, or of a request. :raises ValueError, TypeError, KeyError: it is not valid"""
         references = tuple(
             (str(each["name"]), str(each["subject"]), int(each["version"])) for each in fields.get("references") or ()
         )
@@ -119,12 +118,12 @@ class Store:
         self._referrers: dict[tuple[str, int], set[tuple[str, int]]] = defaultdict(set)
         self.configs: dict[str | None, dict[str, Any]] = {}  #: by subject; None is the global one
         self.modes: dict[str | None, str] = {}
-        self.leader_url: str | None = None  #: of the registry that writes, as it has said itself
+        self.leader_url: str | None = None  #: of the registry that writes, as announced by it
 
     # ------------------------------------------------------------ applying
 
     def apply(self, key: bytes | None, value: bytes | None) -> None:
-        """Takes in a record of ``_schemas``. :raises ValueError: it is no record of a registry"""
+        """Applies a record of ``_schemas``. :raises ValueError: it is not a record of a registry"""
         if key is None:
             return
         fields, content = json.loads(key), None if value is None else json.loads(value)

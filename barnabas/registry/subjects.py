@@ -1,6 +1,6 @@
 """Names of subjects and their contexts: ``orders-value``, or ``:.staging:orders-value`` in the context ``.staging``.
 
-Knows nothing of what is registered under them (Confluent's ``QualifiedSubject``).
+Knows nothing of the schemas under them (Confluent's ``QualifiedSubject``).
 """
 
 from typing import Final
@@ -30,7 +30,7 @@ def qualified(context: str, name: str) -> str:
 
 
 def within(subject: str, context: str) -> str:
-    """Returns a subject that a request names in a context; one that names its own context stays there."""
+    """Returns a subject that a request names in a context; a subject with a context of its own keeps it."""
     if subject.startswith((":.", ":*:")):
         return subject
     return qualified(context, subject)

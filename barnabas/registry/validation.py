@@ -1,6 +1,5 @@
-"""Whether values of records name a schema of their topic, as topics with ``barnabas.value.schema.validation`` demand.
-
-Knows nothing of requests, and does not decode values. The forms are those of Confluent's serializers: a zero byte and
+"""Validates that values of records name a schema of their topic, for topics with ``barnabas.value.schema.validation``.
+Knows nothing of requests, and does not decode values. The formats are those of Confluent's serializers: a zero byte and
 the id before the value, or the GUID in a header; the subject is that of ``TopicNameStrategy``.
 """
 
@@ -21,7 +20,7 @@ HEADER_MAGIC: Final = b"\1"
 
 
 class ValueCheck:
-    """The check of one node, by what its copy of ``_schemas`` says."""
+    """The check of one node, by its copy of ``_schemas``."""
 
     def __init__(self, log: SchemasLog) -> None:
         self._log = log
@@ -41,7 +40,7 @@ class ValueCheck:
 
 
 def _refusal(record: Record, subject: str, versions: list[Version]) -> str | None:
-    """Returns what is wrong with the value of a record; None if nothing is. A tombstone needs no schema."""
+    """Returns the error of the value of a record; None if it is valid. A tombstone needs no schema."""
     value = record.value
     if value is None:
         return None
