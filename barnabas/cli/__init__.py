@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["serve"]:
-        gc.disable()  # what is loaded now stays: collecting it costs 5 % of the start-up time
+        gc.disable()  # the objects loaded so far are kept: collecting them costs 5 % of the start-up time
         from barnabas.cli import serve
 
         options = serve.read(given[1:])

@@ -1,4 +1,4 @@
-"""What the options of ``barnabas acls`` select: patterns of resources, and entries on them.
+"""Converts the options of ``barnabas acls`` to resource patterns, ACLs and filters.
 
 Knows nothing of clients. Apache Kafka's ``AclCommand`` (KIP-11, KIP-290, KIP-373).
 """
@@ -70,7 +70,7 @@ class Pattern(NamedTuple):
 def acls_of(given: Given) -> list[Acl]:
     """Returns the ACLs that the options name: each operation on each pattern, for each principal from each host.
 
-    :raises click.UsageError: an operation is not of the type of resource, or options do not go together
+    :raises click.UsageError: the type of resource does not have an operation, or options cannot be combined
     """
     entries = _entries(given)
     return list(
@@ -103,14 +103,14 @@ def filters_of(given: Given) -> list[AclFilter]:
 
 
 def as_filter(acl: Acl) -> AclFilter:
-    """Returns the filter that selects this ACL, where its pattern type is not ANY or MATCH."""
+    """Returns the filter that selects exactly this ACL, unless its pattern type is ANY or MATCH."""
     return AclFilter(*acl)
 
 
 def check(action: str, given: Given) -> None:
-    """Checks that the options go together, as ``AclCommandOptions.checkArgs`` does.
+    """Checks that the options can be combined, as ``AclCommandOptions.checkArgs`` does.
 
-    :raises click.UsageError: they do not
+    :raises click.UsageError: they cannot
     """
     denies = given["deny_principal"] or given["deny_host"]
     shortcut = given["producer"] or given["consumer"]
@@ -154,7 +154,7 @@ def _operations(given: Given) -> list[tuple[Pattern, Sequence[Operation]]]:
 
 
 def _operation(name: str) -> Operation:
-    """Returns the operation of a name as kafka-acls or the protocol writes it: ``DescribeConfigs``, ``ALTER``."""
+    """Returns the operation with a name as kafka-acls or the protocol writes it: ``DescribeConfigs``, ``ALTER``."""
     wanted = name.replace("_", "").replace("-", "").upper()
     for operation in Operation:
         if operation.name.replace("_", "") == wanted and operation not in (Operation.UNKNOWN, Operation.ANY):

@@ -37,7 +37,7 @@ def broker_api_versions(cluster: Cluster, as_json: bool) -> None:
 
 
 def apis_of(admin: Any, broker: int) -> list[dict[str, Any]]:
-    """Returns a row for each API that either side has; without versions where the broker has not got it."""
+    """Returns a row for each API that either side has; without versions if the broker does not have it."""
     request = ApiVersionsRequest(client_software_name="barnabas", client_software_version="1")
     theirs = {each.api_key: each for each in send_to_broker(admin, broker, request).api_keys}
     ours = client_apis()

@@ -1,4 +1,4 @@
-"""``barnabas brokers``: the brokers of a cluster, and what each has.
+"""``barnabas brokers``: the brokers of a cluster, with their state, versions, replicas and log directories.
 
 Knows nothing of the broker's internals; it uses an admin client.
 """
@@ -44,7 +44,7 @@ def brokers(cluster: Cluster, as_json: bool) -> None:
 
 
 def described(admin: Any) -> list[dict[str, Any]]:
-    """Returns a row for each registered broker. What a fenced broker supports and has is unknown."""
+    """Returns a row for each registered broker. Features, replicas and directories of a fenced broker are unknown."""
     cluster = send_to_any(
         admin, DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
     )
@@ -68,7 +68,7 @@ def described(admin: Any) -> list[dict[str, Any]]:
 
 
 def counts(admin: Any) -> tuple[Counter[int], Counter[int]]:
-    """Returns how many partitions each broker leads, and of how many it is a replica."""
+    """Returns the numbers of leaders and of replicas on each broker."""
     leaders: Counter[int] = Counter()
     replicas: Counter[int] = Counter()
     for topic in admin.describe_topics():

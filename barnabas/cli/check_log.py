@@ -1,6 +1,6 @@
 """``barnabas check-log``: checks, or repairs, the data directories of a stopped broker.
 
-Knows nothing of the checks. It locks the directories meanwhile, so that no broker writes to them.
+Knows nothing of the checks. It locks the directories during the check, so that no broker writes to them.
 """
 
 import contextlib

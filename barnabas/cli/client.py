@@ -1,4 +1,4 @@
-"""What the commands that connect to a broker share: its address, the client's properties, and errors in one line.
+"""The common part of commands that connect to a broker: its address, the client's properties, and errors in one line.
 
 Knows nothing of any command. The client is kafka-python.
 """
@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 BOOTSTRAP_TIMEOUT_MS = 10_000
 LOCAL = "localhost:9092"
-#: Java's client properties that mean nothing to kafka-python, or something else.
+#: Java's client properties that kafka-python does not have, or has with another meaning.
 _OMITTED = ("bootstrap.servers", "key.serializer", "value.serializer", "key.deserializer", "value.deserializer")
 
 
@@ -42,7 +42,7 @@ class Cluster:
     ) -> dict[str, Any]:
         """Returns the keyword arguments of a client that has these defaults.
 
-        :param given: properties that go before the command's ``own`` settings, as these before the file's properties
+        :param given: properties that override the command's ``own`` settings, which override the file's properties
         :raises InvalidProperty: a property of TLS or SASL is invalid
         """
         given = given or {}
@@ -71,7 +71,7 @@ class Cluster:
     def check_advertised(self) -> None:
         """Checks that the client which was configured last can connect to a broker at its advertised address.
 
-        Where it cannot, producers and consumers of kafka-python retry for minutes or for ever, without a word.
+        Otherwise, producers and consumers of kafka-python retry for minutes or without end, and print nothing.
 
         :raises click.ClickException: it can connect to none
         """
@@ -110,7 +110,7 @@ class Cluster:
 
     @property
     def _is_proxied(self) -> bool:
-        """Whether only a proxy can tell which addresses it reaches."""
+        """Whether the client connects through a proxy, so that addresses cannot be checked from here."""
         return bool(self._last_settings.get("proxy_url") or self._last_settings.get("socks5_proxy"))
 
 
@@ -130,7 +130,7 @@ config_option = click.option(
 def cluster_options(command: F, *, bootstrap: Callable[[Any], Any] = bootstrap_option) -> F:
     """Adds the options of a cluster, passes it as ``cluster``, and prints errors in one line.
 
-    :param bootstrap: the option of its address, where the command needs one of these names for something else
+    :param bootstrap: the option of its address, if the command uses one of the usual names for something else
     """
 
     @config_option
@@ -154,7 +154,7 @@ def read_properties(path: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def errors_in_one_line(cluster: Cluster) -> Iterator[None]:
-    """Turns the errors of a client into one line, with what to look at where the cluster cannot be reached.
+    """Turns the errors of a client into one line, with a diagnosis if the cluster cannot be reached.
 
     If the client itself is not installed, the line says what to install.
     """

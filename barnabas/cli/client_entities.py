@@ -32,14 +32,14 @@ Entity = Sequence[tuple[str, str | None]]
 
 
 class Changes(NamedTuple):
-    """What is set and removed: by name, with None for what is removed."""
+    """The values to set by name; None removes a value."""
 
     scram: dict[str, str | None]
     quotas: dict[str, float | None]
 
 
 def changes_of(added: Mapping[str, str], deleted: Sequence[str]) -> Changes:
-    """Tells SCRAM credentials and quotas apart.
+    """Separates SCRAM credentials from quotas.
 
     :raises click.UsageError: a quota is not a number
     """
@@ -55,7 +55,7 @@ def changes_of(added: Mapping[str, str], deleted: Sequence[str]) -> Changes:
 def alter(admin: Any, entity: Entity, changes: Changes) -> None:
     """Makes the changes.
 
-    :raises click.ClickException: the broker refuses them, or the entity cannot have them
+    :raises click.ClickException: the broker refuses them, or the entity type does not have them
     """
     if any(name is None for _, name in entity):
         raise click.UsageError("--alter needs the name of each entity, or its default")
@@ -84,7 +84,7 @@ def _alter_credentials(admin: Any, user: str, changes: Mapping[str, str | None])
 
 
 def credential(user: str, mechanism: str, text: str) -> Any:
-    """Returns the credential of ``iterations=8192,password=secret``; the password stays here.
+    """Returns the credential of ``iterations=8192,password=secret``; the password is not sent.
 
     :raises click.UsageError: the text is something else
     """
@@ -171,5 +171,5 @@ def _credentials(admin: Any, user: str | None) -> Sequence[Any]:
 
 
 def display_name(entity: Mapping[str, str | None]) -> str:
-    """Returns an entity as people read it: ``user alice, default client-id``."""
+    """Returns an entity as readable text: ``user alice, default client-id``."""
     return ", ".join(f"default {kind}" if name is None else f"{kind} {name}" for kind, name in entity.items())

@@ -1,6 +1,7 @@
-"""``barnabas cluster``: starts a cluster on this machine, and steers its nodes; the commands of kafka-cluster for any.
+"""``barnabas cluster``: starts a cluster on this machine, and starts and stops its nodes. Its further commands are
+those of kafka-cluster, for any cluster.
 
-Knows nothing of how the nodes are laid out and run.
+Knows nothing of the nodes' files and processes.
 """
 
 import asyncio
@@ -107,7 +108,7 @@ def start(node: int, directory: Path) -> None:
 @node_argument
 @directory_option
 def stop(node: int, directory: Path) -> None:
-    """Stop a node cleanly: it hands its leaders over first."""
+    """Stop a node cleanly, after other brokers have become leaders of its partitions."""
     _order(directory, "stop", str(node))
 
 
@@ -115,7 +116,7 @@ def stop(node: int, directory: Path) -> None:
 @node_argument
 @directory_option
 def kill(node: int, directory: Path) -> None:
-    """End a node at once, as a power failure does."""
+    """Kill a node (SIGKILL), as a power failure would."""
     _order(directory, "kill", str(node))
 
 

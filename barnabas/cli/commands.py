@@ -28,27 +28,27 @@ COMMANDS = {
     "features": "Show, raise and lower the levels of a cluster's features.",
     "storage": "Format the directories of a node, and show how they are formatted.",
     "broker-api-versions": "Show which versions of each API brokers have.",
-    "brokers": "Show the brokers of a cluster, and what each has.",
-    "quorum": "Show the quorum of controllers, and how far brokers have copied its log.",
+    "brokers": "Show the brokers of a cluster.",
+    "quorum": "Show the metadata quorum, and the lag of its voters and observers.",
     "reassign": "Move partitions to other brokers.",
     "leader-election": "Elect leaders of partitions.",
     "log-dirs": "Describe log directories, and move partitions between them.",
     "schemas": "List, show, register, check, compare and delete schemas of a schema registry.",
     "pipeline": "Export, import, backfill, mirror and transform topics with Spark.",
     "spark": "Download Spark's own Kafka connector.",
-    "proxy": "Stand in front of a cluster, and pass on what clients send.",
+    "proxy": "Run a proxy in front of a cluster.",
     "replay": "Send recorded requests again, and compare the answers.",
-    "top": "Show what brokers do: rates of topics and clients, lag of groups, slow requests.",
+    "top": "Show the rates of topics and clients, the lag of groups, and slow requests, live.",
     "check-log": "Check or repair the data directory of a stopped broker.",
     "dump-log": "Print the contents of files in a log directory.",
     "console": "Show a cluster in the browser.",
     "explain": "Explain a message, a frame, an error code or a config.",
     "kafka": "Run a tool of Apache Kafka by its name: kafka topics is kafka-topics.sh.",
-    "image-properties": "Write the properties that an image of Kafka makes of its environment.",
+    "image-properties": "Write the server.properties that an image of Kafka makes from its environment.",
 }
 
 ELSEWHERE = {"console": "barnabas.console.command"}
-"""Modules of commands in rooms above this one, which use what the commands here do."""
+"""Modules of commands in packages above this one, which use the commands here."""
 
 
 class Commands(click.Group):

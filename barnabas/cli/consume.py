@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class Undecodable(Exception):
-    """The bytes are not what the deserializer reads."""
+    """The deserializer cannot read the bytes."""
 
 
 @click.command()
@@ -50,7 +50,7 @@ class Undecodable(Exception):
     show_default=True,
     help="read_committed leaves out records of open and aborted transactions.",
 )
-@click.option("--skip-message-on-error", is_flag=True, help="Go on after a record that cannot be deserialized.")
+@click.option("--skip-message-on-error", is_flag=True, help="Skip records that cannot be deserialized.")
 @json_option
 @cluster_options
 def consume(cluster: Cluster, topic: str | None, include: str | None, partition: int | None, offset: str | None,
@@ -190,7 +190,8 @@ def formatter(properties: Mapping[str, str]) -> Callable[[Any], bytes]:
 
 
 def _reader(name: str) -> Callable[[bytes], bytes]:
-    """Returns what makes text of bytes, by the class of a deserializer of Kafka's; without one, bytes stay as they are.
+    """Returns the function that converts bytes to text, by the class of a deserializer of Kafka's; without a class,
+    bytes are unchanged.
 
     :raises click.UsageError: there is no such class
     """

@@ -1,4 +1,4 @@
-"""``barnabas copy``: the last records of topics from one cluster, for a test: into a file or into another broker.
+"""``barnabas copy``: copies the last records of topics from a cluster into a file or into another broker, for tests.
 
 Knows nothing of brokers' internals; it uses a consumer and a producer like any other client.
 """
@@ -25,7 +25,9 @@ def _from_cluster(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @click.option("--topics", required=True, metavar="TOPIC[,...]", help="The topics to copy.")
-@click.option("--last", type=click.IntRange(1), help="So many records of each partition, the newest ones; else all.")
+@click.option(
+    "--last", type=click.IntRange(1), help="The number of records of each partition, the newest ones. Default: all."
+)
 @click.option("--to", metavar="HOST:PORT", help="The broker to copy to. Topics that are missing are created.")
 @click.option("--output", metavar="FILE", help="The file to write, a JSON object a line; else standard output.")
 @_from_cluster
@@ -58,7 +60,7 @@ def copy(cluster: Cluster, topics: str, last: int | None, to: str | None, output
 
 
 def _last_records(consumer: Any, partitions: Mapping[str, set[int]], last: int | None) -> Iterator[Any]:
-    """Yields the records between the offsets that are the last ones now, by the partition."""
+    """Yields the last records of each partition, up to its current end offset."""
     from kafka import TopicPartition
 
     places = [TopicPartition(name, index) for name, found in partitions.items() for index in sorted(found)]

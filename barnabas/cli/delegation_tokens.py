@@ -27,8 +27,8 @@ DEFAULT = -1
 @click.command("delegation-tokens")
 @click.option("--create", "action", flag_value="create", help="Create a token.")
 @click.option("--renew", "action", flag_value="renew", help="Move the expiry of a token.")
-@click.option("--expire", "action", flag_value="expire", help="Let a token expire.")
-@click.option("--describe", "action", flag_value="describe", help="Show the tokens that one may see.")
+@click.option("--expire", "action", flag_value="expire", help="Expire a token.")
+@click.option("--describe", "action", flag_value="describe", help="Show the tokens that this user may see.")
 @click.option("--hmac", help="The HMAC of the token, as --create shows it.")
 @click.option(
     "--owner-principal",
@@ -49,10 +49,14 @@ DEFAULT = -1
     type=int,
     default=DEFAULT,
     metavar="MS",
-    help="With --renew: until when from now; -1 is delegation.token.expiry.time.ms.",
+    help="With --renew: the time from now to the new expiry; -1 is delegation.token.expiry.time.ms.",
 )
 @click.option(
-    "--expiry-time-period", type=int, default=DEFAULT, metavar="MS", help="With --expire: when from now; -1 is at once."
+    "--expiry-time-period",
+    type=int,
+    default=DEFAULT,
+    metavar="MS",
+    help="With --expire: the time from now to the new expiry; -1 is at once.",
 )
 @json_option
 @cluster_options

@@ -71,7 +71,7 @@ def offsets_of(file: str) -> dict[Partition, int]:
 
 
 def delete(admin: Any, wanted: dict[Partition, int]) -> dict[Partition, tuple[int, str | None]]:
-    """Returns the low watermark of each partition, or the error in Java's words."""
+    """Returns the low watermark of each partition, or the error as Java's tool prints it."""
     leaders = {
         (topic["name"], each["partition_index"]): each["leader_id"]
         for topic in admin.describe_topics(sorted({topic for topic, _ in wanted}))

@@ -1,6 +1,6 @@
 """``barnabas explain``: prints the fields of a message, a frame, the meaning of an error code, or a config.
 
-Knows nothing but the declarations; it needs no broker.
+It uses the declarations only, and knows nothing of any broker.
 """
 
 import difflib

@@ -1,4 +1,4 @@
-"""Prints frames that are given by hand: requests, and responses to a request of an API and a version.
+"""Decodes and prints frames given in hexadecimal: requests, and responses to a request of an API and a version.
 
 Knows nothing of connections.
 """

@@ -1,4 +1,4 @@
-"""What a command says when a package of an extra is not installed.
+"""The error of a command whose extra is not installed.
 
 Knows nothing of the commands.
 """

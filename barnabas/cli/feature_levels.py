@@ -1,4 +1,5 @@
-"""What ``version-mapping`` and ``feature-dependencies`` print, as commands of ``barnabas features`` and of ``storage``.
+"""``version-mapping`` and ``feature-dependencies``, which are commands of ``barnabas features`` and of ``barnabas
+storage``.
 
 Knows nothing of any cluster. Apache Kafka's ``FeatureCommand`` and ``StorageTool`` (KIP-1022).
 """
@@ -44,7 +45,7 @@ def version_mapping(release_version: str | None) -> None:
 @click.command("feature-dependencies")
 @click.option("--feature", "chosen", multiple=True, required=True, metavar="NAME=LEVEL", help="May be repeated.")
 def feature_dependencies(chosen: tuple[str, ...]) -> None:
-    """Show which levels of other features levels of features need."""
+    """Show the dependencies of feature levels on levels of other features."""
     for name, _, text in (each.partition("=") for each in chosen):
         feature = SUPPORTED.get(name)
         if feature is None:

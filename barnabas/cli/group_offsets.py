@@ -168,7 +168,7 @@ def new_offset(
 def chosen(
     admin: Any, topics: tuple[str, ...], committed: Mapping[TopicAndPartition, int], *, all_topics: bool
 ) -> list[TopicAndPartition]:
-    """Returns the partitions of ``--topic topic`` and ``--topic topic:0,1``, or those that the group has offsets of.
+    """Returns the partitions of ``--topic topic`` and ``--topic topic:0,1``, or those of which the group has offsets.
 
     :raises click.ClickException: the options select none, or a topic or partition does not exist
     """

@@ -1,4 +1,4 @@
-"""Finds hanging transactions: open on a partition, but unknown to a transaction coordinator (KIP-664).
+"""Finds hanging transactions, which are open on a partition, but unknown to every transaction coordinator (KIP-664).
 
 Knows nothing of what is printed. A transaction younger than the maximum transaction timeout is left out, because its
 coordinator may still end it. An older one hangs if no coordinator has an open transaction with its producer and

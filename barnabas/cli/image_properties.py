@@ -1,4 +1,5 @@
-"""``barnabas image-properties``: the ``server.properties`` that an image of Kafka makes of its environment.
+"""``barnabas image-properties``: writes the ``server.properties`` that an image of Kafka makes from its environment
+variables.
 
 Knows nothing of what a variable means; ``cli/images/`` has the rules of each image. The ``configure`` scripts of our
 image call it.
@@ -25,9 +26,13 @@ IMAGES: dict[str, Properties] = {
 @click.command()
 @click.argument("image", type=click.Choice(list(IMAGES)))
 @click.option("--output", required=True, metavar="FILE", help="The file to write; only its owner may read it.")
-@click.option("--mounted", metavar="FILE", help="A file that goes before the variables' properties, if there is one.")
+@click.option(
+    "--mounted",
+    metavar="FILE",
+    help="A file whose properties precede those of the variables, if it exists; with bitnami it replaces them.",
+)
 @click.option("--default", metavar="FILE", help="A file for when there is no mounted one and no variable.")
-@click.option("--root", default="/", metavar="DIR", help="Where the image's paths are; the tests move them.")
+@click.option("--root", default="/", metavar="DIR", help="The root directory of the image's paths, for tests.")
 def image_properties(image: str, output: str, mounted: str | None, default: str | None, root: str) -> None:
     """Write the properties that an image makes of the KAFKA_ variables: apache, confluent or bitnami."""
     try:
@@ -40,7 +45,7 @@ def image_properties(image: str, output: str, mounted: str | None, default: str 
 
 
 def _text(image: str, properties: Mapping[str, str], mounted: str | None, default: str | None) -> str:
-    """Returns the text of the file. Values stand as they are, as in the images: a backslash is an escape."""
+    """Returns the text of the file. Values are not escaped, as in the images: a backslash is an escape."""
     lines = [f"{name}={value}" for name, value in properties.items()]
     if mounted is not None and Path(mounted).is_file():
         text = Path(mounted).read_text("utf-8")

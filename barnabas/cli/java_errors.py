@@ -1,12 +1,12 @@
 """Errors of the protocol as Kafka's tools print them: by the class of Java's exception.
 
-Knows nothing of where they come from. Names of Apache Kafka's ``org.apache.kafka.common.errors``.
+Knows nothing of what has raised them. Names of Apache Kafka's ``org.apache.kafka.common.errors``.
 """
 
 from barnabas.errors import KafkaError
 
 PACKAGE = "org.apache.kafka.common.errors"
-#: Classes that are not called as the error is.
+#: Classes whose name differs from that of the error.
 _CLASSES = {
     "InvalidConfig": "InvalidConfiguration",
     "RequestTimedOut": "Timeout",

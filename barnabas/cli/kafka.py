@@ -1,6 +1,6 @@
 """``barnabas kafka``: runs a tool of Apache Kafka, or makes scripts of all of them.
 
-Knows nothing of what a tool does; ``kafka_tools/table.py`` knows which there are.
+Knows nothing of what a tool does; ``kafka_tools/table.py`` lists the tools.
 """
 
 from pathlib import Path

@@ -90,7 +90,7 @@ def elect(admin: Any, partitions: list[Partition] | None, election_type: int) ->
 
 
 def report(results: dict[Partition, tuple[int, str]], election_type: str) -> None:
-    """Prints what came of it. :raises click.ClickException: a leader could not be elected"""
+    """Prints the results. :raises click.ClickException: a leader could not be elected"""
     done, there, failed = [], [], {}
     for partition, (code, message) in sorted(results.items()):
         if code == 0:

@@ -194,7 +194,7 @@ def spark_log(verbose: bool) -> Iterator[Path | None]:
 
     warnings.filterwarnings("ignore", module="pyspark")
     for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(logger).setLevel("CRITICAL")  # they repeat the texts of exceptions
+        PySparkLogger.getLogger(logger).setLevel("CRITICAL")  # they repeat the messages of exceptions
     descriptor, name = tempfile.mkstemp(prefix="barnabas-spark-", suffix=".log")
     os.close(descriptor)
     path, is_wanted = Path(name), False

@@ -1,4 +1,4 @@
-"""``barnabas proxy``: a proxy in front of a cluster, through which all of its brokers are reached.
+"""``barnabas proxy``: runs a proxy in front of a cluster, through which clients reach all of its brokers.
 
 Knows nothing of connections.
 """
@@ -52,10 +52,10 @@ from barnabas.proxy.withheld import Records, Withholding, change_of
     type=click.Choice([each.value for each in Records]),
     default=Records.WHOLE.value,
     show_default=True,
-    help="What is recorded of keys, values and headers.",
+    help="How keys, values and headers are recorded.",
 )
-@click.option("--faults", type=click.Path(dir_okay=False), help="Rules by which requests go wrong, one a line.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the chance in these rules.")
+@click.option("--faults", type=click.Path(dir_okay=False), help="A file with rules of faults, one per line.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the rules' random numbers.")
 @click.option("--log-level", default="WARNING", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]))
 def proxy(
     listen: str,
@@ -68,10 +68,10 @@ def proxy(
     record: str | None,
     **observed: Any,
 ) -> int:
-    """Stand in front of a cluster, so that clients reach all of its brokers through here.
+    """Run a proxy in front of a cluster, through which clients reach all of its brokers.
 
-    Answers that name brokers name the proxy's ports instead. TLS and SASL towards the cluster are those of
-    --command-config; clients connect in the clear, and may log in at the cluster themselves.
+    In responses, the addresses of brokers are replaced by the proxy's ports. --command-config sets TLS and SASL
+    towards the cluster; clients connect without TLS, and may authenticate to the cluster by SASL themselves.
 
     \b
     barnabas proxy --listen :9092 --to kafka.example.com:9092
@@ -115,7 +115,7 @@ def opened(path: str | None) -> Iterator[TextIO | None]:
 def observe(
     made: Proxy, file: TextIO | None, *, is_printing: bool, as_json: bool, filters: tuple[str, ...], records: str
 ) -> None:
-    """Prints what passes, and records it in the file, as the options say."""
+    """Prints and records requests and responses, as the options say."""
     clock, topic_name = SystemClock(), made.topics.get
     sinks: list[Sink] = []
     if is_printing or as_json:
@@ -141,7 +141,7 @@ def _announce_node(gateway: Gateway) -> None:
 
 
 def read_rules(path: str) -> list[dict[str, Any]]:
-    """Returns the rules of a file. :raises click.ClickException: it cannot be read, or a line is no rule"""
+    """Returns the rules of a file. :raises click.ClickException: it cannot be read, or a line is not a rule"""
     try:
         return parse(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, ImpossibleRule) as error:

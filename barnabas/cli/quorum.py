@@ -46,8 +46,8 @@ def quorum(context: click.Context, /, **given: str | None) -> None:
 
 
 @quorum.command()
-@click.option("--status", is_flag=True, help="Who leads, and how far the others are.")
-@click.option("--replication", is_flag=True, help="How far each voter and observer is.")
+@click.option("--status", is_flag=True, help="The leader, the voters and observers, and the largest lag of a voter.")
+@click.option("--replication", is_flag=True, help="The log end offset and lag of each voter and observer.")
 @click.option("--human-readable", is_flag=True, help="Ages instead of times, with --replication.")
 @cluster_options
 def describe(cluster: Cluster, status: bool, replication: bool, human_readable: bool) -> None:
@@ -68,7 +68,7 @@ def describe(cluster: Cluster, status: bool, replication: bool, human_readable: 
 
 
 @quorum.command("add-controller")
-@click.option("--dry-run", is_flag=True, help="Show what would be added.")
+@click.option("--dry-run", is_flag=True, help="Show the voter that would be added, and add nothing.")
 @cluster_options
 def add_controller(cluster: Cluster, dry_run: bool) -> None:
     """Make a controller a voter. The file of --command-config is that of the controller."""
@@ -99,10 +99,10 @@ def add_controller(cluster: Cluster, dry_run: bool) -> None:
 @quorum.command("remove-controller")
 @click.option("--controller-id", "-i", type=int, required=True, help="The node id of the controller.")
 @click.option("--controller-directory-id", "-d", required=True, help="The id of its metadata log directory.")
-@click.option("--dry-run", is_flag=True, help="Show what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Show the voter that would be removed, and remove nothing.")
 @cluster_options
 def remove_controller(cluster: Cluster, controller_id: int, controller_directory_id: str, dry_run: bool) -> None:
-    """Take the vote of a controller away: it goes on as an observer."""
+    """Remove a controller from the voters; it becomes an observer."""
     if controller_id < 0:
         raise click.UsageError(f"Invalid negative --controller-id: {controller_id}")
     try:
@@ -122,7 +122,7 @@ def remove_controller(cluster: Cluster, controller_id: int, controller_directory
 def voter_of(properties: Mapping[str, str]) -> tuple[int, bytes, list[tuple[str, str, int]]]:
     """Returns the node id, the directory id and the endpoints of a controller with these properties.
 
-    :raises click.ClickException: it is no controller, or its directory is not formatted
+    :raises click.ClickException: it is not a controller, or its directory is not formatted
     """
     from barnabas.config import BrokerConfig, ConfigError
     from barnabas.log import meta_properties
@@ -158,7 +158,7 @@ def described(admin: Any) -> tuple[DescribeQuorumResponse, Partition]:
 
 
 def show_status(response: DescribeQuorumResponse, partition: Partition, cluster_id: str) -> None:
-    """Prints a summary. The lag is that of the voter which is furthest behind."""
+    """Prints a summary. The lag is the largest of all voters."""
     leader = leader_of(partition)
     voters = partition.current_voters
     lag = leader.log_end_offset - min(each.log_end_offset for each in voters)

@@ -1,6 +1,7 @@
-"""The file by which whoever has started a broker learns where it is: ``barnabas serve --ready-file``.
+"""The ready file (``barnabas serve --ready-file``): tells the program that has started a broker its addresses and
+process id.
 
-Knows nothing of who reads it. It appears, whole, once the broker answers.
+Knows nothing of who reads it. The file is created atomically once the broker answers requests.
 """
 
 import contextlib
@@ -13,7 +14,7 @@ from barnabas.server.server import Server
 
 
 def remove(path: str) -> None:
-    """Removes the file of a broker that ran before."""
+    """Removes the file of a previous run."""
     with contextlib.suppress(FileNotFoundError):
         Path(path).unlink()
 

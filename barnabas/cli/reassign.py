@@ -38,7 +38,7 @@ NO_RACKS = (
 @click.command()
 @click.option("--generate", "action", flag_value="generate", help="Propose new replicas for topics.")
 @click.option("--execute", "action", flag_value="execute", help="Start the reassignment of the file.")
-@click.option("--verify", "action", flag_value="verify", help="Tell how far it is; when complete, end the throttles.")
+@click.option("--verify", "action", flag_value="verify", help="Show the progress; when complete, remove the throttles.")
 @click.option("--cancel", "action", flag_value="cancel", help="Cancel the reassignment of the file.")
 @click.option("--list", "action", flag_value="list", help="List all partitions that are being reassigned.")
 @click.option("--reassignment-json-file", "file", metavar="FILE", help="The partitions and their new replicas.")
@@ -55,8 +55,10 @@ NO_RACKS = (
     help="The bytes per second between log directories, with --execute.",
 )  # fmt: skip
 @click.option("--timeout", type=int, help="How long --execute waits for moves between directories to begin, in ms.")
-@click.option("--additional", is_flag=True, help="Execute although others are under way, or change their throttle.")
-@click.option("--preserve-throttles", is_flag=True, help="Leave the throttles as they are.")
+@click.option(
+    "--additional", is_flag=True, help="Execute although other reassignments are in progress, or change their throttle."
+)
+@click.option("--preserve-throttles", is_flag=True, help="Do not remove the throttles.")
 @click.option(
     "--disallow-replication-factor-change", is_flag=True, help="Refuse a change of the number of replicas (KIP-860)."
 )
@@ -202,7 +204,7 @@ def _throttle(
 
 
 def _move(admin: Any, wanted: Mapping[Replica, str], timeout_ms: int) -> None:
-    """Asks the brokers to put replicas into directories, again and again while a replica is not there yet."""
+    """Asks the brokers to move replicas to directories; retries while a replica does not exist yet."""
     deadline = time.monotonic() + timeout_ms / 1000
     pending = dict(wanted)
     while True:
@@ -266,7 +268,7 @@ def _state(partition: Partition, target: Sequence[int], current: Sequence[int], 
 
 
 def _move_state(replica: Replica, target: str, found: Directories | None) -> tuple[str, bool]:
-    """Returns how far the move of a replica is, and whether it is under way."""
+    """Returns the state of the move of a replica, and whether it is in progress."""
     topic, index, broker = replica
     this = f"Partition {topic}-{index}"
     if found is None:
@@ -285,7 +287,7 @@ def _move_state(replica: Replica, target: str, found: Directories | None) -> tup
 
 
 def _wait(admin: Any, wanted: Wanted) -> None:
-    """Waits until nothing of the file is under way, and shows how many partitions are complete."""
+    """Waits until no reassignment of the file is in progress, and shows how many partitions are complete."""
     from rich.console import Console
     from rich.progress import Progress
 

@@ -1,4 +1,4 @@
-"""Reassignments of partitions: Kafka's JSON files, the requests, and the throttles of those that move.
+"""Reassignments of partitions: Kafka's JSON files, the requests, and the replication throttles.
 
 Knows nothing of options and output. The rules of Apache Kafka's ``ReassignPartitionsCommand`` (KIP-73, KIP-455).
 """
@@ -21,7 +21,7 @@ from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterCon
 from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 
 ANY = "any"
-"""The log directory of a replica that may be in any."""
+"""Stands for any log directory of a replica."""
 
 VERSION = 1
 """The version of the JSON files."""
@@ -42,7 +42,7 @@ Replicas = Mapping[Partition, Sequence[int]]
 
 
 class Wanted(NamedTuple):
-    """What a file asks for: the replicas of partitions, and the log directories of replicas."""
+    """The contents of a file: the replicas of partitions, and the log directories of replicas."""
 
     partitions: dict[Partition, list[int]]
     log_dirs: dict[Replica, str]
@@ -75,7 +75,7 @@ def names_of(partitions: Iterable[Partition]) -> str:
 
 
 def read_json(path: str, fields: str) -> list[dict[str, Any]]:
-    """Returns the list in a file of version 1. :raises click.ClickException: the file is none"""
+    """Returns the list in a file of version 1. :raises click.ClickException: the file is not one"""
     try:
         content = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
@@ -118,7 +118,7 @@ def read_reassignment(path: str) -> Wanted:
 
 
 def check_replicas(seen: Sequence[Partition], wanted: Replicas) -> None:
-    """:raises click.ClickException: a partition is there twice, has a broker twice, or has no replicas"""
+    """:raises click.ClickException: a partition is listed twice, has a broker twice, or has no replicas"""
     if not seen:
         raise click.ClickException("Partition reassignment list cannot be empty")
     if not all(wanted.values()):
@@ -212,7 +212,7 @@ def broker_racks(admin: Any) -> dict[int, str | None]:
 
 
 class Directories(NamedTuple):
-    """Where a replica is, and where it is being moved to."""
+    """The current log directory of a replica, and the one to which it is being moved."""
 
     current: str | None
     future: str | None
@@ -239,7 +239,7 @@ def log_dirs_of(admin: Any, replicas: Iterable[Replica]) -> dict[Replica, Direct
 
 
 def moves_of(ongoing: Mapping[Partition, Ongoing], wanted: Replicas, current: Replicas) -> dict[Partition, Move]:
-    """Returns how partitions move: those that do already, and those that shall."""
+    """Returns the moves of partitions: those in progress, and the new ones."""
     moves = {
         partition: Move(set(each.replicas) - set(each.adding), set(each.adding)) for partition, each in ongoing.items()
     }

@@ -31,12 +31,12 @@ DIFFERENT = 1
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--bootstrap-server", required=True, metavar="HOST:PORT", help="A broker of the cluster.")
 @config_option
-@click.option("--spacing", is_flag=True, help="Send requests as far apart as they were; without, as fast as it goes.")
+@click.option("--spacing", is_flag=True, help="Send requests at the recorded times. Default: as fast as possible.")
 @click.option("--ignore", "ignored", multiple=True, metavar="NAME",
               help="Do not compare fields of this name, or answers of this API; may be repeated.")  # fmt: skip
 @click.option("--patience", default=30.0, show_default=True, metavar="SECONDS",
-              help="An answer may come so much later than it did.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, an object for each answer that differs.")
+              help="How much later than recorded a response may arrive.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each response that differs.")
 def replay(
     file: str,
     bootstrap_server: str,
@@ -89,7 +89,7 @@ def names_of(ignored: tuple[str, ...]) -> frozenset[str]:
 
 
 class Shown:
-    """Prints what differs; of answers that differ in the same way, only the first in full."""
+    """Prints differences; of responses that differ in the same way, only the first one in full."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.count = 0
@@ -109,12 +109,12 @@ class Shown:
 
 
 def plain(difference: Difference) -> dict[str, Any]:
-    """Returns a difference as JSON has it."""
+    """Returns a difference as a JSON object."""
     return {"field": difference.path, "recorded": repr(difference.recorded), "replayed": repr(difference.replayed)}
 
 
 def summary(counts: Counts, differing: int) -> str:
-    """Returns a line that says what was done."""
+    """Returns a one-line summary of the replay."""
     words = [f"{counts.requests} requests sent, {counts.compared} answers compared, {differing} differ"]
     if counts.refused:
         words.append(f"{counts.refused} that a coordinator had refused were not sent")

@@ -1,6 +1,6 @@
-"""``barnabas schemas``: what a schema registry has, Barnabas's or any other with Confluent's API.
+"""``barnabas schemas``: manages the schemas of a registry, Barnabas's or any other with Confluent's API.
 
-Knows nothing of the registry's internals; it asks by HTTP.
+Knows nothing of the registry's internals; it uses the REST API.
 """
 
 import difflib
@@ -40,7 +40,7 @@ class Client:
         self._url = url if "://" in url else f"http://{url}"
 
     def __call__(self, method: str, path: str, body: Any = None) -> Any:
-        """Returns the answer. :raises ClickException: it is an error, or there is none"""
+        """Returns the response. :raises ClickException: it is an error, or there is none"""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._url.rstrip("/") + path, data, {"Content-Type": TYPE}, method=method)
         try:
@@ -75,13 +75,13 @@ def schemas() -> None:
 
 
 def file_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the arguments and options that say which schema."""
+    """Adds the arguments and options that select a schema."""
     reference = click.option(
         "--reference",
         "references",
         multiple=True,
         metavar="NAME=SUBJECT:VERSION",
-        help="What the schema refers to by this name; may be repeated.",
+        help="A schema that this one refers to by that name; may be repeated.",
     )
     kind = click.option("--type", "kind", type=click.Choice(list(KINDS)), help="Default: by the name of the file.")
     path = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
@@ -116,7 +116,7 @@ def pretty(schema: dict[str, Any]) -> str:
 
 @schemas.command("list")
 @registry_option
-@click.option("--deleted", is_flag=True, help="Also those that are deleted softly.")
+@click.option("--deleted", is_flag=True, help="Include soft-deleted ones.")
 @json_option
 def list_schemas(registry: str, deleted: bool, as_json: bool) -> None:
     """List subjects with their newest version."""
@@ -165,11 +165,14 @@ def register(
 
 @schemas.command("check")
 @file_options
-@click.option("--version", help="Check against this version only. Default: as the subject's level demands.")
+@click.option(
+    "--version",
+    help="Check against this version only. Default: the versions that the subject's compatibility level requires.",
+)
 def check(
     registry: str, subject: str, file: Path, kind: str | None, references: tuple[str, ...], version: str | None
 ) -> None:
-    """Check whether the schema of a file may follow those of a subject. If not, say what breaks."""
+    """Check whether the schema of a file is compatible with those of a subject. If not, show why."""
     path = f"/compatibility{_path(subject, version)}" if version else f"/compatibility{_path(subject)}/versions"
     found = Client(registry)("POST", f"{path}?verbose=true", _body(file, kind, references))
     if found["is_compatible"]:
@@ -199,7 +202,7 @@ def diff(registry: str, subject: str, first: str, second: str) -> None:
 @registry_option
 @click.argument("subject")
 @click.argument("version", required=False)
-@click.option("--permanent", is_flag=True, help="Delete what is deleted softly for good.")
+@click.option("--permanent", is_flag=True, help="Delete soft-deleted versions permanently.")
 def delete(registry: str, subject: str, version: str | None, permanent: bool) -> None:
     """Delete a version of a subject, or all of them; softly unless --permanent is given."""
     found = Client(registry)("DELETE", f"{_path(subject, version)}?permanent={str(permanent).lower()}")

@@ -74,7 +74,9 @@ OPTIONS = (
     Option(("--feature",), "feature", "A feature's level in a new cluster: transaction.version=1.", multiple=True),
     Option(("--release-version",), "release_version", "Start a new cluster with the levels of that Apache Kafka: 3.9."),
     Option(("--ready-file",), "ready_file", "Write addresses and process id there, as JSON, once the broker answers."),
-    Option(("--parent-pid",), "parent_pid", "Stop when that process ends: the tests that have started the broker."),
+    Option(
+        ("--parent-pid",), "parent_pid", "Stop when that process ends, such as a test run that has started the broker."
+    ),
     Option(("--log-level",), "log_level", "DEBUG, INFO (the default), WARNING or ERROR."),
 )
 
@@ -117,7 +119,7 @@ def serve(options: Options) -> int:
 def start(options: Options, environment: "os._Environ[str] | dict[str, str]", ready: Ready) -> int:
     """Runs a broker until SIGTERM or SIGINT, and returns the exit code of the process.
 
-    :param environment: where variables are looked for that begin with ``KAFKA_``
+    :param environment: the environment, whose variables with the prefix ``KAFKA_`` are configs
     :param ready: called with the server once it answers
     """
     try:
@@ -210,7 +212,7 @@ def announce(server: Server) -> None:
     bound = {each.endpoint.name: each.endpoint for each in (*server.listeners, *server.controller_listeners)}
     where = ", ".join(map(str, bound.values()))
     lines = [f"Barnabas {__version__}, node {config.node_id}, listens on {where}; data in {', '.join(config.log_dirs)}"]
-    # Whoever has set the listener of the admin API knows of it, and with --dev nobody has asked for it.
+    # Not the listener of the admin API: a user who has set it knows it, and --dev sets it by default.
     lines[0] += "".join(f"; {each.name} at {each.url}" for each in server.http_services if each.name != "admin")
     if config.is_broker:
         lines += ["", SNIPPET.format(address=client_address(server))]
@@ -219,7 +221,7 @@ def announce(server: Server) -> None:
 
 
 def client_address(server: Server) -> str:
-    """Returns host and port of the first listener for clients, as it is advertised."""
+    """Returns the advertised host and port of the first listener for clients."""
     bound = {each.endpoint.name: each.endpoint for each in server.listeners}
     client = next(iter(server.config.advertised_listeners))
     client = client._replace(port=client.port or bound[client.name].port, host=client.host or "127.0.0.1")

@@ -1,7 +1,7 @@
 """``barnabas storage``, with the commands and options of kafka-storage.
 
-Knows nothing of a running broker. A lone node formats its directories itself; this is for who wants to choose the
-cluster's id, its features or its first users.
+Knows nothing of a running broker. A single node formats its directories at its first start; this command is for
+choosing the cluster's id, its features or its first users.
 """
 
 import os
@@ -66,7 +66,7 @@ def storage() -> None:
     help="A user of the new cluster: 'SCRAM-SHA-256=[name=alice,password=secret]', with iterations, salt and "
     "saltedpassword if wanted; may be repeated.",
 )
-@click.option("--ignore-formatted", "-g", is_flag=True, help="Pass over directories that are formatted.")
+@click.option("--ignore-formatted", "-g", is_flag=True, help="Skip directories that are formatted.")
 @click.option("--release-version", "-r", metavar="RELEASE", help="The feature levels of a release of Kafka: 4.2.")
 @click.option("--feature", "-f", multiple=True, metavar="NAME=LEVEL", help="A feature and its level; may be repeated.")
 @click.option("--standalone", "-s", is_flag=True, help="This node is the only voter of a dynamic quorum.")
@@ -76,16 +76,16 @@ def storage() -> None:
     "-I",
     "controllers",
     metavar="VOTERS",
-    help="The voters of a dynamic quorum, the same for all nodes: 0@example.com:8082:JEXY6aqzQY-32P5TStzaFg, with each "
+    help="The voters of a dynamic quorum, equal on all nodes: 0@example.com:8082:JEXY6aqzQY-32P5TStzaFg, with each "
     "one's directory id; separated by commas.",
 )
 def format_(
     config: str, cluster_id: str, scram: tuple[str, ...], ignore_formatted: bool, release_version: str | None,
     feature: tuple[str, ...], standalone: bool, no_initial_controllers: bool, controllers: str | None,
 ) -> None:  # fmt: skip
-    """Format the directories of a node, which has never started.
+    """Format the directories of a node that has never started.
 
-    What several nodes need, the same: each formats its own directories with the same cluster id.
+    In a cluster of several nodes, each node's directories are formatted with the same cluster id.
     """
     try:
         properties, settings = _read(config)
@@ -113,7 +113,7 @@ def _read(config: str) -> tuple[dict[str, str], BrokerConfig]:
 def _check_voters(
     properties: dict[str, str], settings: BrokerConfig, standalone: bool, nobody: bool, controllers: str | None
 ) -> None:
-    """Checks that the options name voters where they must, and not where the configs do."""
+    """Checks that the options name voters if they have to, and do not if the configs name them."""
     if (standalone, nobody, controllers is not None).count(True) > 1:
         raise FormatError(
             "Only one of --standalone, --no-initial-controllers and --initial-controllers can be specified"
@@ -140,7 +140,7 @@ def _node(settings: BrokerConfig, cluster_id: str, voters: Sequence[Voter]) -> N
 
 
 def _voters(settings: BrokerConfig, controllers: str | None, *, standalone: bool) -> list[Voter]:
-    """Returns the voters that the metadata log is to name."""
+    """Returns the voters for the first records of the metadata log."""
     if controllers is not None:
         name = settings.controller_listener_name
         return initial_controllers(controllers, Endpoint(name, "", 0, "PLAINTEXT"))  # the log has no protocols
@@ -148,7 +148,9 @@ def _voters(settings: BrokerConfig, controllers: str | None, *, standalone: bool
 
 
 def _own_endpoints(settings: BrokerConfig) -> list[Endpoint]:
-    """Returns where controllers reach this node: the listeners for controllers, or else that for clients."""
+    """Returns the endpoints at which controllers reach this node: the controller listeners, or else the first listener
+    for clients.
+    """
     named = settings.controller_listeners or [
         settings.advertised_listeners[0]._replace(name=settings.controller_listener_name)
     ]
@@ -158,7 +160,7 @@ def _own_endpoints(settings: BrokerConfig) -> list[Endpoint]:
 @storage.command()
 @config_option
 def info(config: str) -> None:
-    """Show the node's directories, and what their meta.properties say."""
+    """Show the node's directories, and their meta.properties."""
     try:
         _, settings = _read(config)
     except (ConfigError, OSError) as error:

@@ -1,6 +1,6 @@
-"""``barnabas top``: what brokers do, live in the terminal, from their metrics.
+"""``barnabas top``: shows rates, lag and slow requests of brokers live in the terminal.
 
-Knows nothing of what is counted. It reads ``/metrics``, of as many brokers as are named.
+Knows nothing of how they are counted. It reads ``/metrics`` of one or more brokers.
 """
 
 import sys
@@ -41,12 +41,12 @@ TABLES: Final = {
     "--interval", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds between two scrapes."
 )
 @click.option("--rows", type=click.IntRange(min=1), default=10, show_default=True, help="The most rows of a table.")
-@click.option("--once", is_flag=True, help="Print what happens in one interval, and end.")
+@click.option("--once", is_flag=True, help="Print the figures of one interval, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with all rows; without --once an object per line.")
 def top(urls: Sequence[str], interval: float, rows: int, once: bool, as_json: bool) -> None:
-    """Show what brokers do: rates by topic and client, lag by group, the slowest requests.
+    """Show the rates of topics and clients, the lag of groups, and the slowest requests of brokers, live.
 
-    The brokers have to show their metrics: `barnabas serve --metrics`.
+    The brokers have to serve their metrics: `barnabas serve --metrics`.
 
     \b
     barnabas top
@@ -68,7 +68,7 @@ def top(urls: Sequence[str], interval: float, rows: int, once: bool, as_json: bo
 
 
 def scrape(urls: Sequence[str]) -> Scrape:
-    """Returns what all brokers show. :raises ClickException: one of them does not answer"""
+    """Returns the samples of all brokers. :raises ClickException: one of them does not respond"""
     texts = []
     for url in urls:
         address = (url if "://" in url else f"http://{url}").rstrip("/").removesuffix("/metrics") + "/metrics"
@@ -89,7 +89,7 @@ def scrape(urls: Sequence[str]) -> Scrape:
 
 
 def follow(urls: Sequence[str], before: Scrape, interval: float) -> None:
-    """Prints an object for each interval, until the user ends it."""
+    """Prints a JSON object for each interval, until the user stops it."""
     import json
 
     while True:
@@ -101,7 +101,7 @@ def follow(urls: Sequence[str], before: Scrape, interval: float) -> None:
 
 
 def watch(urls: Sequence[str], before: Scrape, interval: float, rows: int) -> None:
-    """Shows each interval in the place of the last one, until the user ends it."""
+    """Shows each interval in place of the previous one, until the user stops it."""
     from rich.console import Console
     from rich.live import Live
 
@@ -123,7 +123,7 @@ def show(figures: Row, rows: int) -> None:
 
 
 def screen(figures: Row, rows: int) -> "Group":
-    """Returns the figures as what is drawn in a terminal."""
+    """Returns the figures as a rich renderable."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Group
     from rich.table import Table
@@ -155,7 +155,7 @@ def headline(brokers: Row) -> str:
 
 
 def readable(key: str, value: Any) -> str:
-    """Returns a figure as people read it."""
+    """Returns a figure as readable text."""
     if value is None:
         return "-"
     if key.startswith("bytes"):

@@ -1,4 +1,4 @@
-"""What happened between two scrapes of brokers: rates by topic, client and API, and the lag of groups now.
+"""Computes figures from two scrapes of brokers: rates by topic, client and API, and the current lag of groups.
 
 Knows nothing of HTTP or terminals. The names are those of the reference of metrics.
 """
@@ -36,7 +36,7 @@ class Scrape(NamedTuple):
 
 
 def summed(at_s: float, texts: Iterable[str]) -> Scrape:
-    """Returns what brokers have shown. :raises ValueError: a text is not in the format of Prometheus"""
+    """Returns the sum of the brokers' samples. :raises ValueError: a text is not in the format of Prometheus"""
     from prometheus_client.parser import text_string_to_metric_families
 
     values: dict[str, dict[Labels, float]] = defaultdict(dict)
@@ -50,7 +50,7 @@ def summed(at_s: float, texts: Iterable[str]) -> Scrape:
 
 
 class Between:
-    """Two scrapes. A counter that has become smaller began anew, as its broker did."""
+    """Two scrapes. A counter that has become smaller was reset, since its broker was restarted."""
 
     def __init__(self, before: Scrape, after: Scrape) -> None:
         self._before = before
@@ -83,7 +83,7 @@ class Between:
         return self._after.values.get(metric, {})
 
     def _grown(self, metric: str) -> Iterator[tuple[Labels, float]]:
-        """Yields by how much each sample of a counter has grown."""
+        """Yields the increase of each sample of a counter."""
         before = self._before.values.get(metric, {})
         for labels, value in self._now(metric).items():
             known = before.get(labels, 0.0)
@@ -95,7 +95,7 @@ class Between:
         return round(grown / self._seconds, 1)
 
     def _by(self, label: str, metric: str) -> dict[str, float]:
-        """Returns by how much a counter has grown, by the value of a label; samples without it do not count."""
+        """Returns the increase of a counter by the value of a label; samples without the label are left out."""
         found: dict[str, float] = defaultdict(float)
         for labels, value in self._grown(metric):
             name = dict(labels).get(label)
@@ -136,7 +136,7 @@ class Between:
         return sorted(rows, key=lambda row: (-(row["p99_ms"] or 0), row["request"]))
 
     def _quantile(self, request: str, part: float) -> float | None:
-        """Returns the milliseconds that so many of the times did not exceed; None if nothing was timed."""
+        """Returns a quantile of the times in milliseconds; None if nothing was timed."""
         buckets = sorted(
             (float(of["le"]), value)
             for labels, value in self._grown(BUCKET)

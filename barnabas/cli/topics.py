@@ -180,7 +180,9 @@ def _described(topic: dict[str, Any]) -> dict[str, Any]:
 
 
 def _add_configs(admin: Any, described: list[dict[str, Any]]) -> dict[str, int]:
-    """Adds each topic's own configs, and all that are set for it anywhere; returns each ``min.insync.replicas``."""
+    """Adds the configs set on each topic, and those set for it at any level; returns the ``min.insync.replicas`` of
+    each.
+    """
     from kafka.admin import ConfigResource
 
     if not described:
@@ -198,9 +200,10 @@ def _add_configs(admin: Any, described: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _add_reassignments(admin: Any, described: list[dict[str, Any]]) -> None:
-    """Adds which replicas each partition that is being reassigned gets and loses.
+    """Adds the adding and removing replicas of each partition that is being reassigned.
 
-    Without the right to list reassignments, or on a broker that cannot, there are none, as in Kafka's ``TopicService``.
+    Without the right to list reassignments, or on a broker without that API, there are none, as in Kafka's
+    ``TopicService``.
     """
     from kafka.errors import IncompatibleBrokerVersion
 

@@ -1,6 +1,7 @@
 """Commands with subcommands, as some of Kafka's tools have: ``barnabas features upgrade``.
 
-Knows nothing of any of them. ``--bootstrap-server`` and ``--command-config`` may precede or follow the subcommand.
+Knows nothing of any single command. ``--bootstrap-server`` and ``--command-config`` may precede or follow the
+subcommand.
 """
 
 from collections.abc import Mapping

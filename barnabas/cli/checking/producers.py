@@ -59,7 +59,7 @@ class Producer:
 class Replay:
     """The producer states after the batches so far.
 
-    :param is_whole: whether all batches since offset 0 are there
+    :param is_whole: whether all batches since offset 0 exist
     :param is_compacted: whether any batch may be missing
     """
 

@@ -75,7 +75,7 @@ def _owner(directory: Path) -> MetaProperties:
 
 
 def _force_recovery(directories: list[Path], findings: Findings, report: Report) -> None:
-    """Deletes what lets the broker skip recovery, and leader epoch checkpoints that contradict the batches."""
+    """Deletes the files that let the broker skip recovery, and leader epoch checkpoints that contradict the batches."""
     for directory in directories:
         (directory / CLEAN).unlink(missing_ok=True)
         (directory / RECOVERY).unlink(missing_ok=True)
@@ -103,7 +103,7 @@ def _configs(directories: list[Path], image: MetadataImage) -> Callable[[str], T
 
 @contextlib.contextmanager
 def _reported(report: Report) -> Iterator[None]:
-    """Reports the warnings and errors that the broker's modules log meanwhile."""
+    """Reports the warnings and errors that the broker's modules log within the block."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

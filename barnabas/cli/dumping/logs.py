@@ -1,7 +1,6 @@
 """The rows of a ``.log`` file or a metadata snapshot: batches, and the records in them.
 
-Knows nothing of other files. A damaged batch is printed as far as it can be decoded. Printing ends at an invalid
-length.
+Knows nothing of other files. The decodable part of a damaged batch is printed. Printing ends at an invalid length.
 """
 
 import zlib
@@ -23,7 +22,7 @@ RECORD = "record"
 
 
 class Options(NamedTuple):
-    """How much of a log is printed."""
+    """The options that select the printed part of a log."""
 
     deep: bool = False  #: whether records are printed, too
     print_data: bool = False  #: whether keys, values and headers of the records are printed

@@ -12,10 +12,10 @@ from barnabas.cli.images.variables import properties as all_properties
 
 
 def properties(variables: Mapping[str, str], root: Path) -> tuple[dict[str, str], list[str]]:
-    """Returns the properties that the variables stand for, and what is to be said.
+    """Returns the properties for the variables, and the messages to print.
 
-    :param root: the directory that the image's paths are below
-    :raises ImageError: a variable is missing, or does not go with another
+    :param root: the root directory of the image's paths
+    :raises ImageError: a variable is missing, or contradicts another one
     """
     said = []
     if variables.get("KAFKA_PROCESS_ROLES"):

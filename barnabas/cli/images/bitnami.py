@@ -1,7 +1,7 @@
 """The variables of bitnamilegacy/kafka (and bitnami/kafka before it).
 
 Knows nothing of the files that properties come from. Rules are those of the image's ``libkafka.sh``: ``KAFKA_CFG_…``
-are configs, other variables say who may log in and which stores hold keys.
+are configs; other variables set users, key stores and trust stores.
 """
 
 import re
@@ -13,13 +13,13 @@ from barnabas.cli.images.variables import ImageError
 PREFIX = "KAFKA_CFG_"
 DATA, MOUNTED, CONFIG = "bitnami/kafka/data", "bitnami/kafka/config", "opt/bitnami/kafka/config"
 
-#: What the image's own server.properties sets, which several nodes need to know as well.
+#: Settings of the image's own server.properties that other nodes depend on.
 _BASE = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
 }
-#: Names of configs that stand for a variable with the prefix ``KAFKA_`` alone, as the image had them once.
+#: Configs whose variable may have the prefix ``KAFKA_`` only, as in older images.
 _ALIASES = (
     "ADVERTISED_LISTENERS", "AUTO_CREATE_TOPICS_ENABLE", "BROKER_ID", "NODE_ID", "CONTROLLER_QUORUM_VOTERS",
     "PROCESS_ROLES", "DEFAULT_REPLICATION_FACTOR", "DELETE_TOPIC_ENABLE", "INTER_BROKER_LISTENER_NAME", "LISTENERS",
@@ -30,7 +30,7 @@ _ALIASES = (
     "SSL_ENDPOINT_IDENTIFICATION_ALGORITHM", "TRANSACTION_STATE_LOG_MIN_ISR",
     "TRANSACTION_STATE_LOG_REPLICATION_FACTOR",
 )  # fmt: skip
-#: Other names for variables of today, by the variable that they stand for.
+#: Old names of variables, by the new one.
 _RENAMED = {
     "KAFKA_CFG_LOG_DIRS": "KAFKA_LOGS_DIRS",
     "KAFKA_CFG_LOG_SEGMENT_BYTES": "KAFKA_SEGMENT_BYTES",
@@ -38,7 +38,7 @@ _RENAMED = {
     "KAFKA_CLIENT_USERS": "KAFKA_BROKER_USER",
     "KAFKA_CLIENT_PASSWORDS": "KAFKA_BROKER_PASSWORD",
 }
-#: What variables are that are not set. The names and passwords are the image's, and known to everybody.
+#: Defaults of variables. The names and passwords are those of the image, and publicly known.
 _DEFAULTS = {
     "KAFKA_CFG_SASL_ENABLED_MECHANISMS": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
     "KAFKA_CFG_INTER_BROKER_LISTENER_NAME": "INTERNAL",
@@ -59,10 +59,10 @@ _UNEVEN = "Specify the same number of passwords on KAFKA_CLIENT_PASSWORDS as the
 
 
 def properties(variables: Mapping[str, str], root: Path) -> tuple[dict[str, str], list[str]]:
-    """Returns the properties that the variables stand for, and what is to be said.
+    """Returns the properties for the variables, and the messages to print.
 
-    :param root: the directory that the image's paths are below
-    :raises ImageError: variables do not go with each other
+    :param root: the root directory of the image's paths
+    :raises ImageError: variables contradict each other
     """
     given = _renamed(variables)
     known = {**_DEFAULTS, **{name: value for name, value in given.items() if value}}
@@ -91,7 +91,7 @@ def _renamed(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _name_of(variable: str) -> str:
-    """Returns the name of a config: an underscore is a dot, but in the names of two protocols."""
+    """Returns the name of a config: an underscore becomes a dot, except in the names of two protocols."""
     name = variable.removeprefix(PREFIX).lower().replace("_", ".")
     return name.replace("sasl.ssl", "sasl_ssl").replace("sasl.plaintext", "sasl_plaintext")
 
@@ -105,7 +105,7 @@ def _protocols(configs: Mapping[str, str]) -> dict[str, str]:
 
 
 def _logins(known: Mapping[str, str], listener: str) -> Iterator[tuple[str, str]]:
-    """Yields the properties by which clients, brokers or controllers log in to a listener."""
+    """Yields the SASL properties of a listener for clients, brokers or controllers."""
     prefix = f"listener.name.{listener.lower()}"
     mechanisms = known["KAFKA_CFG_SASL_ENABLED_MECHANISMS"].split(",")
     user = None
@@ -139,9 +139,9 @@ def _logins(known: Mapping[str, str], listener: str) -> Iterator[tuple[str, str]
 
 
 def _stores(known: Mapping[str, str], root: Path) -> Iterator[tuple[str, str]]:
-    """Yields the properties of the stores with the node's key and with the authorities that it trusts.
+    """Yields the properties of the key store and the trust store.
 
-    :raises ImageError: the files are not where the image looks for them
+    :raises ImageError: the files are not at the image's paths
     """
     kind = known["KAFKA_TLS_TYPE"]
     ending = {"JKS": "jks", "PEM": "pem"}.get(kind)

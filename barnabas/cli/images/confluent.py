@@ -1,7 +1,7 @@
 """The variables of confluentinc/cp-kafka and confluentinc/confluent-local.
 
-Knows nothing of the files that properties come from. Rules are those of ``/etc/confluent/docker/configure``, of the
-images with ZooKeeper (before 8.0), too: there is none here, so a node that names one is its own controller.
+Knows nothing of the files that properties come from. Rules are those of ``/etc/confluent/docker/configure``, including
+images with ZooKeeper (before 8.0). There is no ZooKeeper here, so a node that names one becomes its own controller.
 """
 
 from collections.abc import Mapping
@@ -10,23 +10,23 @@ from pathlib import Path
 from barnabas.cli.images.variables import ImageError, completed, ensure
 from barnabas.cli.images.variables import properties as all_properties
 
-#: Variables that end the start, with what each is called in the message.
+#: Variables that are refused, with the name of each in the message.
 _DEPRECATED = {
     "KAFKA_ADVERTISED_PORT": "advertised.port",
     "KAFKA_ADVERTISED_HOST": "advertised.host",
     "KAFKA_HOST": "host",
     "KAFKA_PORT": "port",
 }
-#: Prefixes of variables that are for other programs in the images: the REST proxy, ZooKeeper's client, Confluent's own.
+#: Prefixes of variables for other programs in the images: the REST proxy, ZooKeeper's client and Confluent's programs.
 _OF_OTHERS = ("KAFKA_REST_", "KAFKA_ZOOKEEPER_", "KAFKA_CONFLUENT_", "KAFKA_CUB_", "KAFKA_DATA_DIRS")
 LOG_DIRS = "var/lib/kafka/data"
 
 
 def properties(variables: Mapping[str, str], root: Path) -> tuple[dict[str, str], list[str]]:
-    """Returns the properties that the variables stand for, and what is to be said.
+    """Returns the properties for the variables, and the messages to print.
 
-    :param root: the directory that the image's paths are below
-    :raises ImageError: a variable is missing, is one of the past, or does not go with another
+    :param root: the root directory of the image's paths
+    :raises ImageError: a variable is missing, is no longer supported, or contradicts another one
     """
     said = []
     if variables.get("KAFKA_PROCESS_ROLES"):

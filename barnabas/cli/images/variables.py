@@ -1,4 +1,4 @@
-"""What the ``configure`` scripts of Apache Kafka's and Confluent's images have in common.
+"""The common part of the ``configure`` scripts of Apache Kafka's and Confluent's images.
 
 Knows nothing of where properties are written. Rules and messages are those of Apache Kafka's script in
 ``docker/resources/common-scripts`` (KIP-975), which come from Confluent's.
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from barnabas.config.sources import ENVIRONMENT_PREFIX, NOT_CONFIGS, name_of
 
-#: Variables that only name a file of the secrets' directory; a property of another name has its place or contents.
+#: Variables with the name of a file in the secrets' directory; another property has its path or contents.
 _KEYSTORE = (
     ("KAFKA_SSL_KEYSTORE_FILENAME", "KAFKA_SSL_KEYSTORE_LOCATION", False),
     ("KAFKA_SSL_KEY_CREDENTIALS", "KAFKA_SSL_KEY_PASSWORD", True),
@@ -38,14 +38,14 @@ def ensure(variables: Mapping[str, str], name: str) -> str:
 
 
 def completed(variables: Mapping[str, str], secrets: Path) -> tuple[dict[str, str], list[str]]:
-    """Returns the variables with those that follow from others, and what the script says meanwhile.
+    """Returns the variables with those that are derived from others, and the messages of the script.
 
-    :raises ImageError: one is missing, or does not go with another
+    :raises ImageError: one is missing, or contradicts another one
     """
     found, said = dict(variables), []
     for name in ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"):
         if name in found:
-            # Apache Kafka before 4 takes a list that ends with a comma, which is what Testcontainers for .NET makes.
+            # Apache Kafka before 4 accepts a list that ends with a comma, as Testcontainers for .NET makes it.
             found[name] = found[name].rstrip(", ")
     advertised = found.get("KAFKA_ADVERTISED_LISTENERS", "")
     is_controller = found.get("KAFKA_PROCESS_ROLES") == "controller"
@@ -71,7 +71,7 @@ def listeners_of(advertised: str) -> str:
 
 
 def properties(variables: Mapping[str, str], leave_out: Iterable[str] = ()) -> dict[str, str]:
-    """Returns a property for each variable that begins with ``KAFKA_``, but for those of Java and those named."""
+    """Returns a property for each variable that begins with ``KAFKA_``, except those of Java and ``leave_out``."""
     left_out = NOT_CONFIGS | set(leave_out)
     return {
         name_of(variable): value

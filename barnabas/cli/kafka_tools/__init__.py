@@ -1,5 +1,5 @@
-"""Apache Kafka's tools by their names, options and output, over the commands of ``cli/``.
+"""Apache Kafka's tools with their names, options and output, on top of the commands of ``cli/``.
 
 Knows nothing of the protocol: a tool translates its options into those of a command, and the command's JSON into the
-tool's lines. What a tool can do and a command cannot is added to the command.
+tool's lines. A function that a command lacks is added to the command.
 """

@@ -36,7 +36,7 @@ OPTIONS = {
     "principal": Option(Takes.MAYBE),
     "force": OWN_FLAG,
 }  # fmt: skip
-#: The type of resource that each option names, in the order in which Kafka asks before it removes.
+#: The type of resource that each option names, in the order of Kafka's prompts before it removes ACLs.
 RESOURCES = {
     "topic": "TOPIC",
     "cluster": "CLUSTER",
@@ -83,7 +83,7 @@ def _run(given: Given) -> int:
 
 
 def _is_sure(given: Given) -> bool:
-    """Asks before ACLs are removed."""
+    """Asks for confirmation before ACLs are removed."""
     pattern = given.one("resource-pattern-type", "literal").upper()
     for option, kind in RESOURCES.items():
         for name in given.all(option):

@@ -25,7 +25,7 @@ NO_TYPE = "At least one entity type must be specified"
 NO_CHANGE = "At least one of --add-config, --add-config-file, or --delete-config must be specified with --alter"
 NO_ADDRESS = "Either --bootstrap-server or --bootstrap-controller must be specified."
 
-#: The only source that is shown without --all, by the type of entity; a broker's name decides between two.
+#: The only source that is shown without --all, by the type of entity; for brokers it depends on the name.
 _SOURCES = {
     "topics": "DYNAMIC_TOPIC_CONFIG",
     "brokers": "DYNAMIC_BROKER_CONFIG",
@@ -36,7 +36,7 @@ _SOURCES = {
 _PARTS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 
 Entity = tuple[str, str | None]
-"""A type, and a name; None for all of the type, an empty name for its default."""
+"""A type and a name; None stands for all entities of the type, an empty name for the default."""
 
 
 def configs(arguments: Sequence[str]) -> int:

@@ -78,7 +78,7 @@ CONSUMER_OPTIONS = {
     "topic": VALUE,
     "value-deserializer": Option(ours="--formatter-property", prefix="value.deserializer="),
 }
-#: Options that are going away, by those of today; both together are refused.
+#: Deprecated options, by the new ones. They cannot be combined.
 _PRODUCERS_OLD = {
     "property": "reader-property",
     "producer-property": "command-property",
@@ -152,7 +152,7 @@ def _refuse_both(given: Given, old: Mapping[str, str]) -> None:
 
 
 def _only(given: Given, option: str, known: str) -> None:
-    """:raises UsageProblem: a class is named that is not Kafka's own; ours cannot load it"""
+    """:raises UsageProblem: the class is not one of Kafka's own: Java classes cannot be loaded"""
     if given.one(option, known) not in (known, known.rpartition(".")[2]):
         raise UsageProblem(
             f"--{option} is {given.one(option)}, but only {known} is there: Barnabas runs no Java classes."
@@ -160,7 +160,7 @@ def _only(given: Given, option: str, known: str) -> None:
 
 
 def _file(given: Given, option: str, ours: str) -> list[str]:
-    """Returns the properties of a file as options of ours, which those of the call go before."""
+    """Returns the properties of a file as options of our command; the options of the call override them."""
     if option not in given:
         return []
     return [f"{ours}={name}={value}" for name, value in read_properties(given.one(option)).items()]

@@ -64,7 +64,7 @@ PREFIXES: Final = {
     "KRAFT_VERSION": "KRaftVersion",
     "KRAFT_VOTERS": "KRaftVoters",
 }
-"""What a control record's JSON follows; the others are markers of transactions."""
+"""The message classes of control records, for their JSON; other control records are transaction markers."""
 
 Texts = tuple[str | None, str | None]
 """A record's key and value, as they are printed."""
@@ -225,7 +225,7 @@ def _as_text(key: Buffer | None, value: Buffer | None) -> Texts:
 
 
 def _coordinator(read_key: Callable[[Buffer], CoordinatorKey | None]) -> Decode:
-    """Returns what decodes the records of a topic of a coordinator."""
+    """Returns the decoder of the records of a coordinator's topic."""
 
     def decode(data: Buffer | None, value: Buffer | None) -> Texts:
         if data is None:

@@ -57,13 +57,13 @@ NO_EXECUTE = (
     "scripting this command and want to keep the current default behavior without prompting."
 )
 NO_TOPIC = "There is no topic "
-"""How our commands name a topic that is not there."""
+"""The error of our commands for a topic that does not exist."""
 
 STATES = ("Dead", "PreparingRebalance", "Reconciling", "CompletingRebalance", "Empty", "Assigning", "Stable")
 
 Row = Mapping[str, Any]
 Column = tuple[str, str, int]
-"""A heading, the field of our rows, and the least width; 0 ends a line."""
+"""A heading, the field of our rows, and the minimum width; 0 for the last column."""
 
 
 def consumer_groups(arguments: Sequence[str]) -> int:
@@ -87,13 +87,16 @@ def _run(given: Given) -> int:
 
 
 def _not_found(error: Failed) -> str | None:
-    """Returns what Kafka says of a group that is not there."""
+    """Returns Kafka's error message for a group that does not exist."""
     text = error.message.removeprefix("There is no group ")
     return None if text == error.message else f"{java_class('GroupIdNotFound')}: Group {text} not found."
 
 
 def _check(given: Given, action: str) -> None:
-    """Checks options as ``ConsumerGroupCommandOptions.checkArgs`` does. :raises UsageProblem: they do not fit"""
+    """Checks options as ``ConsumerGroupCommandOptions.checkArgs`` does.
+
+    :raises UsageProblem: they cannot be combined
+    """
     if action in ("describe", "delete") and not {"group", "all-groups"} & given.values.keys():
         raise UsageProblem(f"Option [{action}] takes one of these options: [all-groups], [group]")
     if action == "delete-offsets":
@@ -226,7 +229,7 @@ def show(columns: Sequence[Column], rows: Sequence[Row], first: str = "\n") -> N
 
 
 _GROWING = ("group", "topic", "consumer_id", "host", "client_id", "group_instance_id", "coordinator")
-"""The fields whose columns grow with what is in them."""
+"""The fields whose columns are as wide as their contents."""
 
 
 def _reset(given: Given) -> None:

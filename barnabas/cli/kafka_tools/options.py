@@ -1,7 +1,7 @@
 """The options of a tool: a table of their names, and a parser with the rules of Kafka's tools.
 
 Knows nothing of what an option means. Kafka's tools parse with joptsimple: ``--topic orders`` or ``--topic=orders``,
-and ``--boot`` where that begins one name only.
+and unambiguous abbreviations such as ``--boot``.
 """
 
 import re
@@ -19,10 +19,10 @@ class Takes(Enum):
 
 
 class Option(NamedTuple):
-    """An option of a tool, and what becomes of it.
+    """An option of a tool, and its translation.
 
-    ``ours`` is the option of our command; the same without one, and none at all if it is empty. With ``prefix``, our
-    option takes the value after it: ``--batch-size 9`` is ``--producer-property batch.size=9``.
+    ``ours`` is the option of our command: by default the same one, and none if it is empty. With ``prefix``, our option
+    takes the value after it: ``--batch-size 9`` is ``--producer-property batch.size=9``.
     """
 
     takes: Takes = Takes.VALUE
@@ -33,9 +33,9 @@ class Option(NamedTuple):
 FLAG = Option(Takes.NOTHING)
 VALUE = Option(Takes.VALUE)
 OWN_FLAG = Option(Takes.NOTHING, "")
-"""A flag that the tool itself looks at."""
+"""A flag that the tool itself handles."""
 OWN = Option(Takes.VALUE, "")
-"""An option with a value that the tool itself looks at."""
+"""An option with a value that the tool itself handles."""
 CONNECTION: Mapping[str, Option] = {
     "bootstrap-server": OWN,
     "bootstrap-controller": OWN,
@@ -85,7 +85,7 @@ class Given:
 
 
 def parse(options: Mapping[str, Option], arguments: Sequence[str]) -> Given:
-    """Parses the words of a call.
+    """Parses the arguments of a call.
 
     :raises UsageProblem: an option is unknown, ambiguous or has no value
     """
@@ -110,7 +110,7 @@ def parse(options: Mapping[str, Option], arguments: Sequence[str]) -> Given:
 def require_one(given: Given, actions: Sequence[str], text: str) -> str:
     """Returns the only one of these options that is given.
 
-    :raises UsageProblem: there is none or more than one
+    :raises UsageProblem: none or more than one is given
     """
     found = [name for name in actions if name in given]
     if len(found) != 1:

@@ -1,4 +1,4 @@
-"""The tools whose output ours have: kafka-reassign-partitions, kafka-leader-election, kafka-get-offsets,
+"""The tools whose output is that of our commands: kafka-reassign-partitions, kafka-leader-election, kafka-get-offsets,
 kafka-delete-records, kafka-broker-api-versions; and kafka-log-dirs, which prints JSON.
 
 Knows nothing of the broker; it passes options on.

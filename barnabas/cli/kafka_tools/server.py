@@ -1,7 +1,7 @@
-"""``kafka-server-start`` and ``kafka-server-stop``: a broker in Kafka's words.
+"""``kafka-server-start`` and ``kafka-server-stop``: run and stop a broker, with the log lines of Kafka's.
 
-Knows nothing of the broker. Its log goes to standard output in Kafka's format, with the lines that images' users wait
-for; the environment sets no configs, since Kafka's own script reads none.
+Knows nothing of the broker. Its log goes to standard output in Kafka's format, with the lines that users of the images
+wait for. Environment variables set no configs, as in Kafka's own script.
 """
 
 import logging
@@ -25,7 +25,7 @@ _MARK = " kafka server-start "
 
 
 def server_start(arguments: Sequence[str]) -> int:
-    """Runs a broker until it is stopped; with ``-daemon`` in a process of its own."""
+    """Runs a broker until it is stopped; with ``-daemon`` as a background process."""
     given = [each for each in arguments if each not in ("-daemon", "-loggc")]
     if not given or given[0] == "--help":
         sys.stderr.write(START_USAGE.format(name="kafka-server-start.sh") + "\n")
@@ -46,7 +46,9 @@ def server_start(arguments: Sequence[str]) -> int:
 
 
 def started(server: Server) -> None:
-    """Logs that the node is ready, in the words of Kafka's broker, of its node, and of its broker with ZooKeeper."""
+    """Logs that the node is ready, with the messages of Kafka's broker, of its KRaft server, and of its broker with
+    ZooKeeper.
+    """
     node = server.config.node_id
     if server.config.is_broker:
         _log(
@@ -59,7 +61,9 @@ def started(server: Server) -> None:
 
 
 def server_stop(arguments: Sequence[str]) -> int:
-    """Ends the brokers of this machine that ``kafka-server-start`` runs: all of them, or those with a role or id."""
+    """Stops the brokers on this machine that were started by ``kafka-server-start``: all of them, or those with a role
+    or id.
+    """
     wanted = dict(each.lstrip("-").split("=", 1) for each in arguments if "=" in each)
     found = [
         process
@@ -97,7 +101,7 @@ def _in_background(arguments: Sequence[str]) -> int:
 
 
 def _running() -> Iterator[tuple[int, dict[str, str]]]:
-    """Yields each process that ``kafka-server-start`` became, with its properties."""
+    """Yields each process that ``kafka-server-start`` has started, with its properties."""
     for process, line in _processes():
         if _MARK in line and process != os.getpid():
             options = serve.read(line.partition(_MARK)[2].split())
@@ -110,7 +114,7 @@ def _running() -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _processes() -> Iterator[tuple[int, str]]:
-    """Yields the command line of each process, from /proc where there is one, since slim images have no ``ps``."""
+    """Yields the command line of each process, from /proc if it exists, since slim images have no ``ps``."""
     proc = Path("/proc")
     if (proc / "self").exists():
         for each in proc.iterdir():

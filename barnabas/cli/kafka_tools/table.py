@@ -33,7 +33,7 @@ MODULES = {
     "configs": "configs",
     "dump-log": "dump_log",
 }
-#: Scripts of which nothing is left to do, with what they say.
+#: Scripts that do nothing any more, with the message that they print.
 NEEDLESS = {
     "zookeeper-server-start": "Barnabas needs no ZooKeeper: nothing is started.",
     "zookeeper-server-stop": "Barnabas needs no ZooKeeper: nothing is stopped.",
@@ -42,7 +42,7 @@ SCRIPT = '#!/bin/sh\nexec "{python}" -m barnabas kafka {tool} "$@"\n'
 
 
 def name_of(given: str) -> str:
-    """Returns the name of the tool that is called: ``/opt/kafka/bin/kafka-topics.sh`` is ``topics``."""
+    """Returns the name of the tool by its path: ``/opt/kafka/bin/kafka-topics.sh`` is ``topics``."""
     return given.rpartition("/")[2].removesuffix(".sh").removesuffix(".bat").removeprefix("kafka-")
 
 
@@ -65,7 +65,7 @@ def run(given: str, arguments: Sequence[str]) -> int:
 def install(directory: Path, suffix: str) -> list[Path]:
     """Writes a script for each tool into the directory, and returns their paths.
 
-    :param suffix: how the names end: ``.sh`` as in Apache Kafka's archive, or nothing as in Confluent's
+    :param suffix: the suffix of the names: ``.sh`` as in Apache Kafka's archive, or empty as in Confluent's
     """
     directory.mkdir(parents=True, exist_ok=True)
     written = []

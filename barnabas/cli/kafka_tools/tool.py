@@ -1,6 +1,6 @@
-"""What tools have in common: from the words of a call to our command, and from its JSON to the tool's lines.
+"""The common part of the tools: translates the arguments of a call into our command, runs it, and returns its JSON.
 
-Knows nothing of any tool. A tool writes its usage errors to standard error, and ends with 1.
+Knows nothing of any single tool. A tool prints usage errors to standard error, and its exit code is then 1.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ NO_CONTROLLERS = "--bootstrap-controller is not supported: Barnabas's tools ask 
 
 
 class Tool(NamedTuple):
-    """A tool: what its help begins with, its options, and the function that runs it."""
+    """A tool: the first line of its help, its options, and the function that runs it."""
 
     about: str
     options: Mapping[str, Option]
     run: Callable[[Given], int | None]
-    prefix: str = ""  #: of what is said about options that cannot be used
+    prefix: str = ""  #: of messages about options that cannot be used
 
 
 class Failed(Exception):
@@ -46,7 +46,7 @@ class Failed(Exception):
 
 
 def call(tool: Tool, arguments: Sequence[str]) -> int:
-    """Runs a tool with the words of a call, and returns its exit code."""
+    """Runs a tool with the arguments of a call, and returns its exit code."""
     try:
         given = parse(tool.options, arguments)
         if not arguments or "help" in given:
@@ -76,7 +76,7 @@ def usage(tool: Tool) -> str:
 
 
 def command(given: Given, name: str, *words: str) -> int:
-    """Runs our command with the tool's options, its output being the tool's.
+    """Runs our command with the tool's options; its output is the tool's.
 
     :raises Failed: it fails
     :raises UsageProblem: it refuses its options, or there is no address
@@ -87,13 +87,13 @@ def command(given: Given, name: str, *words: str) -> int:
 def answer_of(given: Given, name: str, *words: str) -> Any:
     """Runs our command with the tool's options, and returns its JSON.
 
-    :raises Failed: it fails; what it printed before is in ``printed``
+    :raises Failed: it fails; ``printed`` has its output
     """
     return json_of([name, *connection(given), *given.words(), *words, "--json"])
 
 
 def json_of(words: Sequence[str]) -> Any:
-    """Runs a command of ours that prints JSON, and returns that.
+    """Runs one of our commands that prints JSON, and returns the JSON.
 
     :raises Failed: it fails
     """
@@ -111,7 +111,7 @@ def connection(given: Given) -> list[str]:
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs a command of ours, and returns its exit code.
+    """Runs one of our commands, and returns its exit code.
 
     :raises Failed: it fails
     :raises UsageProblem: it refuses its options

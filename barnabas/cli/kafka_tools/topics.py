@@ -65,7 +65,7 @@ def _run(given: Given) -> int:
 
 
 def _check(given: Given, action: str) -> None:
-    """Checks options as ``TopicCommandOptions`` does. :raises UsageProblem: they do not go together"""
+    """Checks options as ``TopicCommandOptions`` does. :raises UsageProblem: they cannot be combined"""
     connection(given)
     if action in ("create", "alter", "delete") and not (action == "delete" and "topic-id" in given):
         require(given, "topic")
@@ -78,7 +78,7 @@ def _check(given: Given, action: str) -> None:
             raise UsageProblem(f'Option "[{option}]" can\'t be used with option "[{action}]"')
 
 
-#: Options that go with some actions only.
+#: Options that only some actions have.
 _ALLOWED = {
     "config": ("create",),
     "partitions": ("create", "alter"),

@@ -18,7 +18,7 @@ from barnabas.cluster.features import METADATA_VERSION, METADATA_VERSIONS
 _MORE = "Enable debug logging for additional detail."
 BOOTSTRAP = ("--bootstrap-server", "-b")
 _OPTIONS = {"--config": "--command-config", "-c": "--command-config"}
-"""Options of kafka-cluster by ours."""
+"""The options of kafka-cluster, by those of our command."""
 
 Rows = Sequence[Mapping[str, Any]]
 

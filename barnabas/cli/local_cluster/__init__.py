@@ -1,4 +1,4 @@
-"""A cluster on one machine: its files, its processes, and how it is steered.
+"""A cluster on one machine: its files, its processes, and the commands to its supervisor.
 
 Knows nothing of options, nor of what a node does.
 """

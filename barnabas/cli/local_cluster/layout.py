@@ -1,4 +1,4 @@
-"""The directory of a cluster: for each node its properties, its data and what it writes to its log.
+"""The directory of a cluster: for each node its properties, its data and its application log.
 
 Knows nothing of processes. All nodes are brokers; of three and more, the first three are controllers as well, of fewer
 the first one.
@@ -34,7 +34,7 @@ _FAILOVER = {
 """Time-outs for nodes between which there is no network: leaders of a killed node are replaced within a second."""
 
 
-#: By how many copies these fall back to fewer than Kafka's default, in a cluster that has not as many nodes.
+#: Configs whose default replication factor is lowered in a cluster with fewer nodes.
 _COPIES = (
     "default.replication.factor",
     "offsets.topic.replication.factor",
@@ -45,7 +45,7 @@ _IN_SYNC = ("transaction.state.log.min.isr", "share.coordinator.state.topic.min.
 
 
 class NodeFiles(NamedTuple):
-    """Where one node's files are."""
+    """The paths of one node's files."""
 
     node_id: int
     home: Path
@@ -63,7 +63,7 @@ class NodeFiles(NamedTuple):
         return self.home / "node.log"
 
     def settings(self) -> BrokerConfig:
-        """Returns what the properties say.
+        """Returns the settings in the properties file.
 
         :raises ConfigError: a value is invalid
         :raises OSError: the file cannot be read
@@ -72,7 +72,7 @@ class NodeFiles(NamedTuple):
 
     @property
     def address(self) -> str:
-        """Where clients connect."""
+        """The address for clients."""
         endpoint = self.settings().advertised_listeners[0]
         return f"{endpoint.host}:{endpoint.port}"
 
@@ -80,7 +80,7 @@ class NodeFiles(NamedTuple):
 def lay_out(directory: Path, nodes: int, overrides: Mapping[str, str], first_port: int) -> list[NodeFiles]:
     """Writes the files of all nodes that have none, and formats their data directories; returns the nodes.
 
-    What is there stays as it is: a cluster is started again with the addresses and the data that it had.
+    Existing files are not changed: a cluster that is started again keeps its addresses and its data.
 
     :param first_port: of node 1, the others follow; 0 takes free ports
     :raises ConfigError: a property is invalid
@@ -154,7 +154,7 @@ def _escaped(value: str) -> str:
 
 
 def _free_ports(number: int) -> list[int]:
-    """Returns ports that nobody listens on, each another."""
+    """Returns different ports on which nobody listens."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
         for each in sockets:

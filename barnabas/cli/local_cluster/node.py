@@ -19,7 +19,7 @@ def _end_with_parent() -> None:
     while os.read(0, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(LONGEST_STOP_S)  # without the others, a clean stop may not come to its end
+    time.sleep(LONGEST_STOP_S)  # without the other nodes, a clean stop might not finish
     os._exit(1)
 
 

@@ -1,7 +1,7 @@
-"""Starts the nodes of a cluster as processes, watches them, and takes orders about them.
+"""Starts the nodes of a cluster as processes, watches them, and executes commands on them.
 
-Knows nothing of the nodes' properties. Orders come over a socket of this machine, which only this user can open; where
-it is, a file in the cluster's directory says.
+Knows nothing of the nodes' properties. Commands arrive over a Unix socket that only this user can open; a file in the
+cluster's directory has its path.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from barnabas.server.run import when_told_to_stop
 
 CONTROL_FILE = "control"
 READY = b"Barnabas "
-"""What the line begins with by which a node says that it answers."""
+"""The beginning of the line that a node prints when it answers requests."""
 
 LONGEST_STOP_S = 60.0
 """How long a node may take for a clean stop, before it is killed."""
@@ -27,7 +27,7 @@ ORDERS = ("start", "stop", "kill", "restart")
 
 
 class NodeFailed(Exception):
-    """A node has ended before it answered. The text tells where to look."""
+    """A node has ended before it answered. The text names its log file."""
 
 
 class NodeProcess:
@@ -64,7 +64,7 @@ class NodeProcess:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
-                start_new_session=True,  # a signal of the terminal goes to the supervisor alone, which stops in order
+                start_new_session=True,  # signals of the terminal reach the supervisor only
             )
         finally:
             log.close()
@@ -110,9 +110,9 @@ class Supervisor:
     def __init__(
         self, directory: Path, nodes: Sequence[NodeFiles], arguments: Sequence[str], report: Callable[[str], object]
     ) -> None:
-        """
-        :param arguments: of ``barnabas serve``, beside the properties
-        :param report: is told what nobody has asked for
+        """:param arguments: of ``barnabas serve``, beside the properties
+
+        :param report: is called with messages about unexpected events
         """
         self._directory = directory
         self._nodes = {files.node_id: NodeProcess(files, arguments, report) for files in nodes}
@@ -121,7 +121,7 @@ class Supervisor:
         """Runs the cluster until SIGTERM or SIGINT. ``ready`` is called once all nodes answer.
 
         :raises NodeFailed: a node does not start
-        :raises OSError: the socket for orders cannot be made
+        :raises OSError: the socket for commands cannot be created
         """
         stopping = asyncio.Event()
         when_told_to_stop(asyncio.get_running_loop(), stopping.set)
@@ -147,7 +147,7 @@ class Supervisor:
             raise failure
 
     async def _stop(self) -> None:
-        """Stops the brokers, then the controllers, which they ask for leave."""
+        """Stops the brokers, then the controllers, which the brokers need for their controlled shutdown."""
         for is_controller in (False, True):
             which = [node for node in self._nodes.values() if node.files.settings().is_controller == is_controller]
             await asyncio.gather(*(node.stop() for node in which))
@@ -157,7 +157,7 @@ class Supervisor:
     async def _listen(self, cleanup: ExitStack) -> asyncio.AbstractServer:
         if not hasattr(asyncio, "start_unix_server"):
             raise OSError("a cluster takes orders by a Unix socket, which this system does not have")
-        # In a directory of its own, which is nobody else's, and whose path is short enough for a socket.
+        # In a private directory of its own, whose path is short enough for a socket.
         path = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="barnabas-"))) / CONTROL_FILE
         server = await asyncio.start_unix_server(self._serve, str(path))
         control = self._directory / CONTROL_FILE
@@ -170,12 +170,12 @@ class Supervisor:
             writer.write((await self._obey((await reader.readline()).decode().split())).encode())
             await writer.drain()
         except ConnectionError:
-            pass  # who gave the order does not wait for its end
+            pass  # the sender of the command does not wait for its end
         finally:
             writer.close()
 
     async def _obey(self, order: list[str]) -> str:
-        """Carries an order out, and returns what is printed: a line that begins with "Error" if it cannot be done."""
+        """Executes a command, and returns its output: a line that begins with "Error" if it fails."""
         if order == ["status"]:
             return "".join(
                 f"Node {node_id} at {node.files.address}: {node.state}\n" for node_id, node in self._nodes.items()
@@ -195,7 +195,7 @@ class Supervisor:
 
 
 def tell(directory: Path, *order: str) -> str:
-    """Gives an order to the supervisor of the cluster in that directory, and returns its answer.
+    """Sends a command to the supervisor of the cluster in that directory, and returns its output.
 
     :raises OSError: no cluster runs there
     """
