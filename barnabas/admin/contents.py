@@ -1,5 +1,6 @@
-"""The contents of the broker by HTTP: topics, records, saved states, and the requests and connections of clients. Knows
-nothing of how the broker stores them.
+"""The contents of the broker by HTTP: topics, records, saved states, and the requests and connections of clients.
+
+Knows nothing of how the broker stores them.
 """
 
 from typing import Any, Final

@@ -1,4 +1,7 @@
-"""A server whose clock can be advanced by the admin API. Knows nothing of the API."""
+"""A server whose clock can be advanced by the admin API.
+
+Knows nothing of the API.
+"""
 
 import asyncio
 from typing import Any

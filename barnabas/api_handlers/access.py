@@ -1,5 +1,6 @@
-"""The rights of the sender of one request. Knows nothing of the request but the name of its API. Apache Kafka's
-``AuthHelper``.
+"""The rights of the sender of one request.
+
+Knows nothing of the request but the name of its API. Apache Kafka's ``AuthHelper``.
 """
 
 import logging

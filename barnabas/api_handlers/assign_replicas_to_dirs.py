@@ -1,5 +1,6 @@
-"""AssignReplicasToDirs (API key 73): a broker reports the log directories of its replicas (KIP-858). Knows nothing of
-how the controller uses them.
+"""AssignReplicasToDirs (API key 73): a broker reports the log directories of its replicas (KIP-858).
+
+Knows nothing of how the controller uses them.
 """
 
 from barnabas.api_handlers.answering import Later

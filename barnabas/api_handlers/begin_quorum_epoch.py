@@ -1,5 +1,6 @@
-"""BeginQuorumEpoch (API key 53): the new leader of the metadata quorum announces itself (KIP-595). Knows nothing of how
-elections work. Apache Kafka's ``KafkaRaftClient.handleBeginQuorumEpochRequest``.
+"""BeginQuorumEpoch (API key 53): the new leader of the metadata quorum announces itself (KIP-595).
+
+Knows nothing of how elections work. Apache Kafka's ``KafkaRaftClient.handleBeginQuorumEpochRequest``.
 """
 
 from barnabas.api_handlers import elections

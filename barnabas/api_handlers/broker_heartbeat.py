@@ -1,4 +1,5 @@
 """BrokerHeartbeat (API key 63): a broker keeps its session, and asks to be unfenced, fenced or shut down (KIP-631).
+
 Knows nothing of sessions: the controller decides.
 """
 

@@ -278,8 +278,9 @@ class Reading:
         return self.read()[0]
 
     def read(self) -> tuple[list[PartitionAnswer], int, bool]:
-        """Returns the answers, their number of bytes, and whether waiting is pointless. If :attr:`not_cached` is set,
-        some records are not in the page cache, and the answers must not be used.
+        """Returns the answers, their number of bytes, and whether waiting is pointless.
+
+        If :attr:`not_cached` is set, some records are not in the page cache, and the answers must not be used.
         """
         answers: list[PartitionAnswer] = []
         missing: list[PartitionAnswer] = []
@@ -391,9 +392,10 @@ class Reading:
         return b"" if is_held_back(self.broker, partition, self._follower_id) else records
 
     def take_in(self) -> None:
-        """Passes the fetch offsets of the follower to the leaders (``Partition.fetchRecords``). This may complete
-        Produce requests, and the producers' next requests append at once. So it is called after all reads, and waiting
-        fetches see these appends.
+        """Passes the fetch offsets of the follower to the leaders (``Partition.fetchRecords``).
+
+        This may complete Produce requests, and the producers' next requests append at once. So it is called after all
+        reads, and waiting fetches see these appends.
         """
         progress, self._progress = self._progress, []
         for partition, requested, log_end_offset in progress:
@@ -498,7 +500,10 @@ class Reading:
 
 
 def check_limit(limit: int, log: PartitionLog, offset: int, up_to: int) -> None:
-    """Checks that no partition is to be read with a negative limit. :raises UnknownServerError: one is"""
+    """Checks that no partition is to be read with a negative limit.
+
+    :raises UnknownServerError: one is
+    """
     if log.log_start_offset <= offset < up_to:
         raise UnknownServerError(f"{limit} bytes cannot be read")
 

@@ -14,8 +14,9 @@ def most_bytes(context: Context, limit: int) -> int:
 
 
 def refuses(context: Context, response: Response) -> bool:
-    """Returns whether the response has to be empty, since its size exceeds the quota of the client. The size includes
-    the length prefix.
+    """Returns whether the response has to be empty, since its size exceeds the quota of the client.
+
+    The size includes the length prefix.
     """
     meter = context.meter
     return meter is not None and meter.refuses_fetched(4 + sum(map(len, response.encode_parts(context.api_version))))

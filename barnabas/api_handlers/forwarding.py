@@ -65,8 +65,9 @@ def answerable(apis: Mapping[int, Api], controllers: ApiVersions | None) -> dict
 
 
 def forward(request: Request, context: Context) -> Any:
-    """Returns the response of the active controller, which comes later; REQUEST_TIMED_OUT if there is none in time. If
-    the controller does not know the version, the client's connection is closed: it then sends ApiVersions again.
+    """Returns the response of the active controller, which comes later; REQUEST_TIMED_OUT if there is none in time.
+
+    If the controller does not know the version, the client's connection is closed: it then sends ApiVersions again.
     """
     later: Later[Any] = Later()
     envelope = enveloped(request, context.api_version, sender_of(context))

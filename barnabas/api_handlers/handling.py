@@ -27,8 +27,9 @@ EXEMPT_ON_CONTROLLERS: Final = frozenset({1, 55, 80, 81})
 
 
 def handle(api: Api, request: Request, context: Context) -> Answer:
-    """Calls the handler. An error that it raises becomes the API's error response. :raises CloseConnection: the request
-    has no response, or its response has no error code
+    """Calls the handler. An error that it raises becomes the API's error response.
+
+    :raises CloseConnection: the request has no response, or its response has no error code
     """
     try:
         if context.broker.authorizer is not None:

@@ -106,8 +106,9 @@ def answer(topic: str, requested: RequestedPartition, request: ListOffsetsReques
 
 def check_available(partition: Partition, timestamp: int, found: Found, version: int) -> None:
     """Checks the offset after an election, while the high watermark is below the start offset of the leader epoch
-    (KIP-207): the previous leader may have returned a higher offset to consumers. :raises OffsetNotAvailable: the
-    offset could go backwards
+    (KIP-207): the previous leader may have returned a higher offset to consumers.
+
+    :raises OffsetNotAvailable: the offset could go backwards
     """
     if timestamp == LATEST or found != find(partition, timestamp, partition.log.log_end_offset):
         raise OffsetNotAvailable if version >= OFFSET_NOT_AVAILABLE_SINCE else LeaderNotAvailable

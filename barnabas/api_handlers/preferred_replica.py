@@ -15,8 +15,9 @@ PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 def preferred(partition: Partition, offset: int, rack: str, nodes: Mapping[int, Node]) -> PartitionData | None:
     """Returns the answer that names the preferred read replica of a consumer's rack; None if the consumer reads from
-    the leader. Candidates are in sync and have the offset in their logs; the one with the highest log end offset is
-    chosen.
+    the leader.
+
+    Candidates are in sync and have the offset in their logs; the one with the highest log end offset is chosen.
 
     :param nodes: the nodes that advertise an address for the consumer's listener
     """

@@ -214,8 +214,9 @@ def append(
 
 
 def check_values(topic: str, batch: RecordBatch, broker: Broker) -> None:
-    """Checks the values if the topic has ``barnabas.value.schema.validation``. :raises InvalidRecord: values have no
-    known schema
+    """Checks the values if the topic has ``barnabas.value.schema.validation``.
+
+    :raises InvalidRecord: values have no known schema
     """
     if broker.value_check is None:
         raise InvalidRecord(f"{topic} has barnabas.value.schema.validation, and this broker has no schema registry")

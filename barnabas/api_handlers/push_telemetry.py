@@ -1,5 +1,6 @@
-"""PushTelemetry (API key 72): receives the metrics of a client (KIP-714). Knows nothing of their contents. Advertised
-only where metrics are on.
+"""PushTelemetry (API key 72): receives the metrics of a client (KIP-714).
+
+Knows nothing of their contents. Advertised only where metrics are on.
 """
 
 from barnabas.api_handlers.context import Context

@@ -1,5 +1,6 @@
-"""Reads the listeners and features in the registration of a broker or a controller. Knows nothing of how the controller
-uses them.
+"""Reads the listeners and features in the registration of a broker or a controller.
+
+Knows nothing of how the controller uses them.
 """
 
 from collections.abc import Iterable

@@ -1,5 +1,6 @@
-"""The common parts of the handlers of delegation tokens. Knows nothing of any single API. Apache Kafka's
-``KafkaApis.allowTokenRequests``.
+"""The common parts of the handlers of delegation tokens.
+
+Knows nothing of any single API. Apache Kafka's ``KafkaApis.allowTokenRequests``.
 """
 
 from typing import Final

@@ -1,5 +1,6 @@
-"""UnregisterBroker (API key 64): removes the registration of a broker that will not return (KIP-631). Knows nothing of
-the broker's partitions.
+"""UnregisterBroker (API key 64): removes the registration of a broker that will not return (KIP-631).
+
+Knows nothing of the broker's partitions.
 """
 
 from barnabas.api_handlers.answering import Later

@@ -1,5 +1,6 @@
-"""Vote (API key 52): a candidate asks for this node's vote, or for a pre-vote (KIP-595, KIP-996). Knows nothing of how
-elections work. Apache Kafka's ``KafkaRaftClient.handleVoteRequest``.
+"""Vote (API key 52): a candidate asks for this node's vote, or for a pre-vote (KIP-595, KIP-996).
+
+Knows nothing of how elections work. Apache Kafka's ``KafkaRaftClient.handleVoteRequest``.
 """
 
 from barnabas.api_handlers import elections

@@ -232,6 +232,7 @@ class Broker(Node):
 
     def _report_directories(self, delta: MetadataDelta | None = None) -> None:
         """Reports which directories are cordoned, and which partition is in which directory (KIP-858, KIP-1066).
+
         Limited to the partitions that ``delta`` has changed, if given. Does not report what the metadata has already.
         """
         cordoned = [each.directory_id for each in self.log_manager.online_directories if each.is_cordoned]
@@ -252,6 +253,7 @@ class Broker(Node):
 
     def _assign_directory(self, log: PartitionLog, directory: LogDirectory) -> bool:
         """Returns whether the metadata assigns the log to that directory, or will do so before anything else happens.
+
         Otherwise asks the controller to record it; the caller tries again later. A broker that has not registered yet
         waits, since the controller knows another incarnation of it.
 

@@ -71,10 +71,12 @@ class ControllerChannel:
         return self._is_sole()
 
     def send(self, request: Request, done: Done, *, timeout_ms: int | None = None, lane: str = LANE) -> None:
-        """Sends the request to the active controller. ``done`` gets the response, at once or later. The responses to
-        the requests of one lane come one after the other. After NOT_CONTROLLER or a lost connection the request is
-        resent, maybe to another node, until ``timeout_ms`` have passed; then ``done`` gets REQUEST_TIMED_OUT. Without
-        ``timeout_ms`` it is resent without limit.
+        """Sends the request to the active controller. ``done`` gets the response, at once or later.
+
+        The responses to the requests of one lane come one after the other.
+
+        After NOT_CONTROLLER or a lost connection the request is resent, maybe to another node, until ``timeout_ms``
+        have passed; then ``done`` gets REQUEST_TIMED_OUT. Without ``timeout_ms`` it is resent without limit.
         """
         deadline = None if timeout_ms is None else self._clock.monotonic() + timeout_ms / 1000
         self._try(_Call(request, deadline, done, lane))

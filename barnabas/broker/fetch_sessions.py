@@ -1,7 +1,9 @@
 """Fetch sessions (KIP-227): the broker remembers which partitions a client fetches, and a request lists only the
-changes. Knows nothing of logs. The fields of a requested partition are kept as received. The rules are those of Apache
-Kafka's ``FetchSession`` and ``FetchManager``: a session has an epoch that goes up by one with each request; a cache of
-fixed size evicts the idle ones first.
+changes.
+
+Knows nothing of logs. The fields of a requested partition are kept as received. The rules are those of Apache Kafka's
+``FetchSession`` and ``FetchManager``: a session has an epoch that goes up by one with each request; a cache of fixed
+size evicts the idle ones first.
 """
 
 from collections.abc import Callable

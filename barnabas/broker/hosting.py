@@ -77,8 +77,9 @@ class Hosting:
 
     def misplaced(self, image: MetadataImage, delta: MetadataDelta | None = None) -> list[tuple[bytes, int, bytes]]:
         """Returns topic id, partition and actual directory id of replicas that the metadata assigns to another
-        directory. Limited to the partitions that ``delta`` has changed, if given. Leaves out a replica that is being
-        moved there.
+        directory.
+
+        Limited to the partitions that ``delta`` has changed, if given. Leaves out a replica that is being moved there.
         """
         manager, found = self._log_manager, []
         changed = delta.partitions if delta is not None else image.topics_by_id.keys()
@@ -172,8 +173,10 @@ class Hosting:
         return self._isr_changes
 
     def _fetch(self, partition: Partition, of_image: PartitionImage) -> None:
-        """Fetches a partition from its leader, if it has one. A broker in a controlled shutdown that has left the ISR
-        does not join it again (``ReplicaManager.applyLocalFollowersDelta``).
+        """Fetches a partition from its leader, if it has one.
+
+        A broker in a controlled shutdown that has left the ISR does not join it again
+        (``ReplicaManager.applyLocalFollowersDelta``).
         """
         if of_image.leader < 0 or partition.log.is_offline or self._is_leaving(of_image):
             self._stop_fetching(partition)

@@ -1,4 +1,5 @@
 """Sends the ISR changes that leaders on this node propose to the controller, and has leaders check their followers.
+
 Knows nothing of how a leader decides which replicas are in sync. Apache Kafka's ``AlterPartitionManager``, and the task
 ``isr-expiration`` of its ``ReplicaManager``. Imported where a partition has followers.
 """
@@ -126,8 +127,9 @@ class IsrChanges:
     # ------------------------------------------------------------ requests
 
     def change_isr(self, change: IsrChange, done: Changed) -> None:
-        """Asks the controller for a change, together with all others of this turn of the loop. ``done`` gets
-        OPERATION_NOT_ATTEMPTED if a change of the partition from an earlier epoch is still in flight.
+        """Asks the controller for a change, together with all others of this turn of the loop.
+
+        ``done`` gets OPERATION_NOT_ATTEMPTED if a change of the partition from an earlier epoch is still in flight.
         """
         key = (change.topic_id, change.partition)
         if key in self._unsent:

@@ -1,5 +1,6 @@
-"""Asks the leaders of partitions for their high watermarks (ListOffsets with the latest timestamp). Knows nothing of
-what the offsets are for. Apache Kafka's ``NetworkPartitionMetadataClient``.
+"""Asks the leaders of partitions for their high watermarks (ListOffsets with the latest timestamp).
+
+Knows nothing of what the offsets are for. Apache Kafka's ``NetworkPartitionMetadataClient``.
 """
 
 from collections.abc import Callable, Iterable, Mapping

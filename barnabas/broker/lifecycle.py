@@ -143,8 +143,10 @@ class Lifecycle:
     # ------------------------------------------------------------ heartbeats
 
     def applied(self) -> None:
-        """Notes that the broker has applied more of the metadata log. A fenced broker may be unfenced now: it has to
-        have applied its own registration, whose first record's offset is the broker epoch.
+        """Notes that the broker has applied more of the metadata log.
+
+        A fenced broker may be unfenced now: it has to have applied its own registration, whose first record's offset is
+        the broker epoch.
         """
         offset = self._metadata_offset()
         if self.state is State.RECOVERY and offset > self._sent_offset and offset >= self.epoch:

@@ -1,6 +1,7 @@
-"""One node of a cluster: its configs, log directories, metadata, authorizer and quotas. Knows nothing of partitions,
-requests or sockets. A process that is only a controller has a :class:`Node`; one that serves clients has a
-:class:`~barnabas.broker.broker.Broker`.
+"""One node of a cluster: its configs, log directories, metadata, authorizer and quotas.
+
+Knows nothing of partitions, requests or sockets. A process that is only a controller has a :class:`Node`; one that
+serves clients has a :class:`~barnabas.broker.broker.Broker`.
 """
 
 import itertools

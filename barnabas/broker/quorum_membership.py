@@ -1,6 +1,7 @@
 """Makes the quorum client of a node that is not the only voter: an observer or a voter, with the controllers' addresses
-and the node's configs. Knows nothing of how a node follows or leads the metadata log. A node that is the only voter
-does not import it.
+and the node's configs.
+
+Knows nothing of how a node follows or leads the metadata log. A node that is the only voter does not import it.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,7 @@
-"""Has the transaction coordinator add partitions to a transaction, or verify them, before records are appended. Knows
-nothing of the Produce requests, nor of how records are appended. Model: Apache Kafka's ``AddPartitionsToTxnManager``
-and ``ReplicaManager.maybeSendPartitionsToTransactionCoordinator`` (KIP-890).
+"""Has the transaction coordinator add partitions to a transaction, or verify them, before records are appended.
+
+Knows nothing of the Produce requests, nor of how records are appended. Model: Apache Kafka's
+``AddPartitionsToTxnManager`` and ``ReplicaManager.maybeSendPartitionsToTransactionCoordinator`` (KIP-890).
 """
 
 import re

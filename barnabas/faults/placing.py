@@ -1,5 +1,6 @@
-"""Puts an error into a response: at the top level, or into the entries that a rule matches. Knows nothing of APIs but
-their schemas; APIs whose error responses do not follow from the schema have them in
+"""Puts an error into a response: at the top level, or into the entries that a rule matches.
+
+Knows nothing of APIs but their schemas; APIs whose error responses do not follow from the schema have them in
 :mod:`barnabas.api_handlers.error_responses`.
 """
 
@@ -22,15 +23,18 @@ def has_place(request: type[Request], versions: Versions) -> bool:
 
 def error_answer(request: Request, error: KafkaError, version: int) -> Response | None:
     """Returns the response with the error for everything that the request names; None if that version has no error
-    code. :raises CloseConnection: the protocol has no response to the request
+    code.
+
+    :raises CloseConnection: the protocol has no response to the request
     """
     response: Response = shaped(request, error, version)
     return response if has_error(response, version) else None
 
 
 def entries_answer(request: Request, error: KafkaError, version: int) -> Response:
-    """Returns the response with the error in each entry, and none at the top level. :raises CloseConnection: the
-    protocol has no response to the request
+    """Returns the response with the error in each entry, and none at the top level.
+
+    :raises CloseConnection: the protocol has no response to the request
     """
     response: Response = shaped(request, error, version)
     if any(getattr(response, name, 0) for name in ERROR_CODES):

@@ -1,5 +1,7 @@
-"""Rules: which requests they match, when they fire, and which faults they cause. Knows nothing of connections, threads
-and event loops. Randomness and time are passed in: the same seed and the same requests give the same faults.
+"""Rules: which requests they match, when they fire, and which faults they cause.
+
+Knows nothing of connections, threads and event loops. Randomness and time are passed in: the same seed and the same
+requests give the same faults.
 """
 
 import itertools

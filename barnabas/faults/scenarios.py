@@ -1,4 +1,5 @@
 """Scenarios: failures of a cluster, such as a new leader or a full disk, each as the rules that show it to a client.
+
 Knows nothing of clients; docs/how-to/faults.md shows what they do. The errors are those with which Apache Kafka
 answers.
 """

@@ -1,5 +1,6 @@
-"""Recorded requests with their responses: a ring buffer of the last ones, filled while recording is on. Knows nothing
-of sockets.
+"""Recorded requests with their responses: a ring buffer of the last ones, filled while recording is on.
+
+Knows nothing of sockets.
 """
 
 from collections import deque

@@ -1,5 +1,6 @@
-"""Finds the topics, partitions, groups and transactional ids that a request names, by its schema. Knows nothing of what
-an API does. Fields with these meanings have the same few names in all messages.
+"""Finds the topics, partitions, groups and transactional ids that a request names, by its schema.
+
+Knows nothing of what an API does. Fields with these meanings have the same few names in all messages.
 """
 
 from collections.abc import Callable, Iterator

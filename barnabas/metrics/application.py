@@ -1,5 +1,6 @@
-"""The metrics as an ASGI application: /metrics for Prometheus, /health/live and /health/ready for orchestrators. Knows
-nothing of what is measured.
+"""The metrics as an ASGI application: /metrics for Prometheus, /health/live and /health/ready for orchestrators.
+
+Knows nothing of what is measured.
 """
 
 from collections.abc import Callable

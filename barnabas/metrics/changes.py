@@ -1,5 +1,6 @@
-"""Counts changes in the metadata: ISR shrinks and expands, and elected leaders. Knows nothing of Prometheus, nor of how
-changes are made: it follows the published images.
+"""Counts changes in the metadata: ISR shrinks and expands, and elected leaders.
+
+Knows nothing of Prometheus, nor of how changes are made: it follows the published images.
 """
 
 from collections import Counter

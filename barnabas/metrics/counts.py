@@ -1,4 +1,7 @@
-"""The counters of an API, a topic and a client. Knows nothing of requests, nor of who reads the counters."""
+"""The counters of an API, a topic and a client.
+
+Knows nothing of requests, nor of who reads the counters.
+"""
 
 from collections import defaultdict
 from itertools import accumulate

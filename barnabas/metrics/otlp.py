@@ -1,5 +1,6 @@
-"""Decodes the points of metrics that a client has pushed (OTLP), by ``opentelemetry-proto``. Knows nothing of clients,
-nor of how the points are used. Imported with the first push.
+"""Decodes the points of metrics that a client has pushed (OTLP), by ``opentelemetry-proto``.
+
+Knows nothing of clients, nor of how the points are used. Imported with the first push.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,6 @@
-"""Finds the batches, records and error codes of requests and responses, which are counted. Knows nothing of counters.
-Functions that iterate over all entries are not used for the most frequent requests.
+"""Finds the batches, records and error codes of requests and responses, which are counted.
+
+Knows nothing of counters. Functions that iterate over all entries are not used for the most frequent requests.
 """
 
 from collections import Counter

@@ -1,6 +1,7 @@
-"""The addresses of nodes in responses: finds and replaces them. Knows nothing of sockets. The fields follow from the
-declared schemas: structures with a host and a port, except those of Kafka Streams' own servers (KIP-1071). Produce and
-Fetch have them since KIP-951, the quorum's APIs since KIP-853.
+"""The addresses of nodes in responses: finds and replaces them.
+
+Knows nothing of sockets. The fields follow from the declared schemas: structures with a host and a port, except those
+of Kafka Streams' own servers (KIP-1071). Produce and Fetch have them since KIP-951, the quorum's APIs since KIP-853.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -104,8 +105,9 @@ def looks(requests: Mapping[int, type[Request]], known: Mapping[int, Addressed])
 
 
 def limit_versions(response: ApiVersionsResponse, known: Mapping[int, Addressed]) -> bool:
-    """Removes the versions that are not declared here, in whose responses addresses could not be found. Returns whether
-    there were any.
+    """Removes the versions that are not declared here, in whose responses addresses could not be found.
+
+    Returns whether there were any.
     """
     has_changed = False
     for api in response.api_keys:

@@ -1,5 +1,6 @@
-"""Connects to nodes in plaintext, or by TLS and SASL with the security properties of a Java client. Knows nothing of
-what is sent over the connections.
+"""Connects to nodes in plaintext, or by TLS and SASL with the security properties of a Java client.
+
+Knows nothing of what is sent over the connections.
 """
 
 import asyncio

@@ -1,5 +1,6 @@
-"""A gateway: the listening port of the proxy for one node, and the connections of its clients. Knows nothing of what
-connections carry. The gateway of a node is created when a response first names the node.
+"""A gateway: the listening port of the proxy for one node, and the connections of its clients.
+
+Knows nothing of what connections carry. The gateway of a node is created when a response first names the node.
 """
 
 import asyncio

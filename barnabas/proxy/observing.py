@@ -1,5 +1,6 @@
-"""Passes copies of requests and responses to sinks, which print or record them; a filter selects them. Knows nothing of
-what sinks do. Frames are copied, so that the proxy need not wait for the sinks.
+"""Passes copies of requests and responses to sinks, which print or record them; a filter selects them.
+
+Knows nothing of what sinks do. Frames are copied, so that the proxy need not wait for the sinks.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

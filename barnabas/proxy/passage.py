@@ -1,6 +1,8 @@
 """The proxy's side of one client connection: requests go to the node, and responses come back with the proxy's
-addresses. Knows nothing of sockets. A frame is decoded only if its response has addresses, or if it is observed.
-Requests are forwarded as they arrive, without waiting for responses; with faults they are forwarded one by one.
+addresses.
+
+Knows nothing of sockets. A frame is decoded only if its response has addresses, or if it is observed. Requests are
+forwarded as they arrive, without waiting for responses; with faults they are forwarded one by one.
 """
 
 import logging

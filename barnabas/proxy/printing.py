@@ -1,4 +1,7 @@
-"""Formats requests and responses as lines of text or of JSON. Knows nothing of where the lines go. Hides secrets."""
+"""Formats requests and responses as lines of text or of JSON.
+
+Knows nothing of where the lines go. Hides secrets.
+"""
 
 import json
 from collections.abc import Callable, Iterator

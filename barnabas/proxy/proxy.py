@@ -1,5 +1,6 @@
-"""The proxy: it listens on a port for each node of a cluster. Knows nothing of the command line. The function that
-connects to nodes, and the observer of requests, are passed in.
+"""The proxy: it listens on a port for each node of a cluster.
+
+Knows nothing of the command line. The function that connects to nodes, and the observer of requests, are passed in.
 """
 
 import asyncio

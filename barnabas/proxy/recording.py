@@ -1,7 +1,9 @@
-"""A recording: one event in each line, complete enough to be replayed. Knows nothing of files: lines are written by a
-function that is passed in. The first line is a header. Each other line is a JSON object with the connection and the
-time in seconds since the first line: ``open`` with the node, ``request`` and ``answer`` with the frame in base64,
-``close``.
+"""A recording: one event in each line, complete enough to be replayed.
+
+Knows nothing of files: lines are written by a function that is passed in.
+
+The first line is a header. Each other line is a JSON object with the connection and the time in seconds since the first
+line: ``open`` with the node, ``request`` and ``answer`` with the frame in base64, ``close``.
 """
 
 import base64

@@ -1,5 +1,6 @@
-"""The rules of faults in the proxy: those of a broker, except for two kinds. Knows nothing of how they are applied
-(:mod:`barnabas.server.faulty` does that).
+"""The rules of faults in the proxy: those of a broker, except for two kinds.
+
+Knows nothing of how they are applied (:mod:`barnabas.server.faulty` does that).
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,8 @@
-"""A connection to a node of the cluster: sends the frames of a client, and passes each response to its receiver. Knows
-nothing of the contents of frames but their sizes and the correlation ids of responses. Responses arrive in the order of
-the requests; the beginning of one that is not decoded is passed on before its end has arrived. Neither side is read
-while the other does not read what it was sent.
+"""A connection to a node of the cluster: sends the frames of a client, and passes each response to its receiver.
+
+Knows nothing of the contents of frames but their sizes and the correlation ids of responses. Responses arrive in the
+order of the requests; the beginning of one that is not decoded is passed on before its end has arrived. Neither side is
+read while the other does not read what it was sent.
 """
 
 import asyncio

@@ -1,6 +1,7 @@
-"""Removes secrets from a recording, and on request the contents of records. Knows nothing of files. A batch whose
-records are removed or hashed keeps offsets, timestamps, counts and codec, so that a broker handles it in the same way
-when it is replayed.
+"""Removes secrets from a recording, and on request the contents of records.
+
+Knows nothing of files. A batch whose records are removed or hashed keeps offsets, timestamps, counts and codec, so that
+a broker handles it in the same way when it is replayed.
 """
 
 import hashlib
@@ -35,8 +36,9 @@ class Records(Enum):
 
 
 def change_of(records: Records, key: bytes) -> Change | None:
-    """Returns the function that replaces keys and values; None if they are kept. :param key: the secret key of this
-    recording's hashes, so that short or known values cannot be guessed
+    """Returns the function that replaces keys and values; None if they are kept.
+
+    :param key: the secret key of this recording's hashes, so that short or known values cannot be guessed
     """
     if records is Records.WHOLE:
         return None

@@ -1,4 +1,5 @@
 """The registry as an ASGI application: routes, content types, errors as JSON, and forwarding to the node that writes.
+
 Knows nothing of what the endpoints do.
 """
 

@@ -1,6 +1,8 @@
-"""Avro schemas: parses, validates and prints them. Knows nothing of compatibility and subjects. fastavro decides
-whether a schema is valid; this module keeps the parts that the compatibility rules need. The printed form is that of
-Java's ``Schema.toString``, which Confluent's registry stores.
+"""Avro schemas: parses, validates and prints them.
+
+Knows nothing of compatibility and subjects. fastavro decides whether a schema is valid; this module keeps the parts
+that the compatibility rules need. The printed form is that of Java's ``Schema.toString``, which Confluent's registry
+stores.
 """
 
 import json

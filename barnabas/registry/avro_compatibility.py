@@ -1,6 +1,7 @@
-"""Compares two Avro schemas: whether data written with one can be read with the other, and if not, why. Knows nothing
-of subjects and levels. The rules are those of the specification's schema resolution; kinds and paths of what is found
-are those of Java's ``SchemaCompatibility``.
+"""Compares two Avro schemas: whether data written with one can be read with the other, and if not, why.
+
+Knows nothing of subjects and levels. The rules are those of the specification's schema resolution; kinds and paths of
+what is found are those of Java's ``SchemaCompatibility``.
 """
 
 from collections.abc import Iterator

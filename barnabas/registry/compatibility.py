@@ -39,7 +39,9 @@ class Older(NamedTuple):
 
 def messages(new: formats.Schema, older: Sequence[Older], level: str) -> list[str]:
     """Returns why a schema is incompatible with the older ones (newest last) under a level; an empty list if it is
-    compatible. The last texts name the incompatible version and the level.
+    compatible.
+
+    The last texts name the incompatible version and the level.
     """
     demanded = LEVELS[level]
     compared = older if demanded.transitive else older[-1:]

@@ -1,5 +1,6 @@
-"""The endpoints of the registry, by method and path. Knows nothing of sockets, nor of how the registry decides. The
-paths are those of Confluent's API.
+"""The endpoints of the registry, by method and path.
+
+Knows nothing of sockets, nor of how the registry decides. The paths are those of Confluent's API.
 """
 
 from collections.abc import Awaitable, Callable, Iterable

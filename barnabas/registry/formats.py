@@ -1,5 +1,6 @@
-"""The three types of schemas: parses and compares schemas by their type. Knows nothing of subjects. The modules of a
-type are imported with the first schema of that type.
+"""The three types of schemas: parses and compares schemas by their type.
+
+Knows nothing of subjects. The modules of a type are imported with the first schema of that type.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,8 +36,9 @@ MODULES: Final = {
 
 
 def parse(kind: str, text: str, references: Sequence[tuple[str, str]]) -> Schema:
-    """Returns a schema. :raises RegistryError: it is not valid, or there is no such type :param references: name and
-    text of the schemas that it refers to, each after those that it needs
+    """Returns a schema. :raises RegistryError: it is not valid, or there is no such type
+
+    :param references: name and text of the schemas that it refers to, each after those that it needs
     """
     if kind not in MODULES:
         raise error("invalid_schema", f"there is no type {kind}; there are {', '.join(MODULES)}")

@@ -1,5 +1,6 @@
-"""Forwards requests from a registry that does not write to the one that does. Knows nothing of the requests' contents.
-The HTTP client runs in a thread, not in the broker's loop.
+"""Forwards requests from a registry that does not write to the one that does.
+
+Knows nothing of the requests' contents. The HTTP client runs in a thread, not in the broker's loop.
 """
 
 import asyncio

@@ -1,6 +1,7 @@
-"""JSON Schemas: parses them, checks them against their metaschema, and resolves references. Knows nothing of
-compatibility and subjects. ``$schema`` names the draft, from 4 to 2020-12; without it, draft 7 applies, as in
-Confluent's registry.
+"""JSON Schemas: parses them, checks them against their metaschema, and resolves references.
+
+Knows nothing of compatibility and subjects. ``$schema`` names the draft, from 4 to 2020-12; without it, draft 7
+applies, as in Confluent's registry.
 """
 
 import json

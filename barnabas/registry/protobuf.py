@@ -1,6 +1,7 @@
-"""Protobuf schemas: compiles them with their imports by protoc, and prints them. Knows nothing of compatibility and
-subjects. Clients send a schema as text, or as a ``FileDescriptorProto`` in base64, as Confluent's serializers do; it is
-stored as text.
+"""Protobuf schemas: compiles them with their imports by protoc, and prints them.
+
+Knows nothing of compatibility and subjects. Clients send a schema as text, or as a ``FileDescriptorProto`` in base64,
+as Confluent's serializers do; it is stored as text.
 """
 
 import base64

@@ -1,5 +1,6 @@
-"""Prints the descriptor of a ``.proto`` file as text in a canonical form, without comments. Knows nothing of where the
-descriptor comes from. Options that a file declares itself are left out.
+"""Prints the descriptor of a ``.proto`` file as text in a canonical form, without comments.
+
+Knows nothing of where the descriptor comes from. Options that a file declares itself are left out.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,7 @@
-"""The registry: registers, finds, compares and deletes schemas, and keeps levels and modes. Knows nothing of HTTP, and
-of the log only that records are appended and then applied. Rules of Confluent's ``KafkaSchemaRegistry``.
+"""The registry: registers, finds, compares and deletes schemas, and keeps levels and modes.
+
+Knows nothing of HTTP, and of the log only that records are appended and then applied. Rules of Confluent's
+``KafkaSchemaRegistry``.
 """
 
 import asyncio

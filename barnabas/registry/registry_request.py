@@ -1,4 +1,7 @@
-"""A request to the registry, as endpoints read it. Knows nothing of what endpoints do."""
+"""A request to the registry, as endpoints read it.
+
+Knows nothing of what endpoints do.
+"""
 
 import json
 from collections.abc import Sequence

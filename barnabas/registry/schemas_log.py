@@ -28,8 +28,9 @@ COPIES: Final = 3
 
 
 class SchemasLog:
-    """The log, and the store to which its records are applied. :param url: the URL of this node's registry for those of
-    other nodes
+    """The log, and the store to which its records are applied.
+
+    :param url: the URL of this node's registry for those of other nodes
     """
 
     def __init__(self, broker: Broker, url: str) -> None:
@@ -61,8 +62,9 @@ class SchemasLog:
         return None if url == self._url else url
 
     async def announce(self) -> None:
-        """Announces the URL of this registry, if this node writes and another one has announced itself last. The URL is
-        in a NOOP record, whose value other registries do not read. A single node announces nothing.
+        """Announces the URL of this registry, if this node writes and another one has announced itself last.
+
+        The URL is in a NOOP record, whose value other registries do not read. A single node announces nothing.
         """
         if len(self._broker.image.brokers) <= 1:
             return
@@ -122,8 +124,9 @@ class SchemasLog:
             logger.warning("The record at offset %d of %s is none of a registry, and left out: %s", offset, TOPIC, why)
 
     async def catch_up(self) -> None:
-        """Applies all records that previous leaders of the partition have appended. :raises RegistryError: they are not
-        committed yet, or cannot be read
+        """Applies all records that previous leaders of the partition have appended.
+
+        :raises RegistryError: they are not committed yet, or cannot be read
         """
         partition = self._partition()
         try:
@@ -136,8 +139,9 @@ class SchemasLog:
     # ------------------------------------------------------------ appending
 
     async def append(self, records: Sequence[Record]) -> None:
-        """Appends records as one batch, waits until all in-sync replicas have it, and applies it. :raises
-        RegistryError: that takes too long, or this node is no longer the leader
+        """Appends records as one batch, waits until all in-sync replicas have it, and applies it.
+
+        :raises RegistryError: that takes too long, or this node is no longer the leader
         """
         await self.create()
         partition, now_ms = self._partition(), self._broker.clock.time_ms()

@@ -1,6 +1,7 @@
-"""The state of the registry: the result of applying the records of ``_schemas`` in order. Knows nothing of logs and
-HTTP, nor of what is in a schema. The records are those of Confluent's registry (``SchemaRegistryKeyType``), which
-Karapace uses as well; records of an unknown type are ignored.
+"""The state of the registry: the result of applying the records of ``_schemas`` in order.
+
+Knows nothing of logs and HTTP, nor of what is in a schema. The records are those of Confluent's registry
+(``SchemaRegistryKeyType``), which Karapace uses as well; records of an unknown type are ignored.
 """
 
 import hashlib

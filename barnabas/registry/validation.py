@@ -1,4 +1,5 @@
 """Validates that values of records name a schema of their topic, for topics with ``barnabas.value.schema.validation``.
+
 Knows nothing of requests, and does not decode values. The formats are those of Confluent's serializers: a zero byte and
 the id before the value, or the GUID in a header; the subject is that of ``TopicNameStrategy``.
 """

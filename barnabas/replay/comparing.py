@@ -1,6 +1,7 @@
-"""Compares a response with the recorded one, except for fields that differ from run to run. Knows nothing of
-connections. The first response with an id of the recording tells which id corresponds to it in this run; later
-responses must have the same one.
+"""Compares a response with the recorded one, except for fields that differ from run to run.
+
+Knows nothing of connections. The first response with an id of the recording tells which id corresponds to it in this
+run; later responses must have the same one.
 """
 
 from collections.abc import Iterator, Sequence

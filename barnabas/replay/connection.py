@@ -1,5 +1,6 @@
-"""A connection of the replay: it sends requests, and returns each response by a future. Knows nothing of the contents
-of requests and responses.
+"""A connection of the replay: it sends requests, and returns each response by a future.
+
+Knows nothing of the contents of requests and responses.
 """
 
 import asyncio
@@ -17,8 +18,10 @@ class Connection:
         upstream.client = self
 
     def send(self, frame: Buffer, *, is_answered: bool) -> "asyncio.Future[bytes]":
-        """Sends a frame without its size. Returns its response without the size; an empty one once the connection is
-        closed, or if the request has no response.
+        """Sends a frame without its size.
+
+        Returns its response without the size; an empty one once the connection is closed, or if the request has no
+        response.
         """
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 

@@ -1,6 +1,7 @@
-"""The records that consumers have fetched, in the recording and in this run. Knows nothing of requests. The number of
-records in one response depends on timing; the record at an offset does not. So records are compared by offset, and
-missing ones are reported at the end.
+"""The records that consumers have fetched, in the recording and in this run.
+
+Knows nothing of requests. The number of records in one response depends on timing; the record at an offset does not. So
+records are compared by offset, and missing ones are reported at the end.
 """
 
 from collections.abc import Iterator
@@ -43,8 +44,9 @@ class Fetched:
         self._replayed: dict[Place, dict[int, int]] = {}
 
     def compare(self, scope: Scope, recorded: Buffer | None, replayed: Buffer | None) -> Iterator[tuple[str, Any]]:
-        """Takes the records of two responses. Yields the offsets whose records differ, each with both records. A record
-        that one of the responses does not have is compared once another response has it.
+        """Takes the records of two responses. Yields the offsets whose records differ, each with both records.
+
+        A record that one of the responses does not have is compared once another response has it.
         """
         place = scope[:2]
         theirs, ours = self._recorded.setdefault(place, {}), self._replayed.setdefault(place, {})

@@ -1,4 +1,5 @@
 """The meaning of message fields for a replay: which differ from run to run, and which are ids that the broker assigns.
+
 Knows nothing of values. Fields with these meanings have the same few names in all messages.
 """
 

@@ -1,5 +1,6 @@
-"""Maps the nodes of a recording to the nodes of this run. Knows nothing of connections: it is given the recorded
-responses and the cluster's Metadata response.
+"""Maps the nodes of a recording to the nodes of this run.
+
+Knows nothing of connections: it is given the recorded responses and the cluster's Metadata response.
 """
 
 from collections.abc import Iterable

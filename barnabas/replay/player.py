@@ -1,6 +1,10 @@
-"""Replays a recording, one event after the other. Knows nothing of files and of the command line. A request is sent
-once all events that were recorded before it have happened again: connections made and closed, requests sent, responses
-received. So the order across connections is kept, and requests that were in flight together are so again.
+"""Replays a recording, one event after the other.
+
+Knows nothing of files and of the command line.
+
+A request is sent once all events that were recorded before it have happened again: connections made and closed,
+requests sent, responses received. So the order across connections is kept, and requests that were in flight together
+are so again.
 """
 
 import asyncio

@@ -1,5 +1,7 @@
 """Maps the ids, epochs and offsets of a recording to those of this run: they are learned from responses, and put into
-requests. Knows nothing of connections, nor of how responses are compared.
+requests.
+
+Knows nothing of connections, nor of how responses are compared.
 """
 
 import struct

@@ -1,8 +1,10 @@
 """One client's connection: receives bytes, splits them into frames, and sends the responses in the order of the
-requests. Knows nothing of a frame but its size prefix. Requests that are in the buffer already are decoded in place,
-and are answered without going back to the event loop. A connection serves one request at a time: while it awaits a
-response, it serves no other request (Apache Kafka's muted channel, ``SocketServer.scala``). It serves none either while
-the client does not read the responses that were sent.
+requests.
+
+Knows nothing of a frame but its size prefix. Requests that are in the buffer already are decoded in place, and are
+answered without going back to the event loop. A connection serves one request at a time: while it awaits a response, it
+serves no other request (Apache Kafka's muted channel, ``SocketServer.scala``). It serves none either while the client
+does not read the responses that were sent.
 """
 
 import asyncio

@@ -1,5 +1,6 @@
-"""Decodes a frame, calls the handler of its API, and encodes the response. Knows nothing of sockets, and of the
-protocol only the API key and version in the header.
+"""Decodes a frame, calls the handler of its API, and encodes the response.
+
+Knows nothing of sockets, and of the protocol only the API key and version in the header.
 """
 
 import struct
@@ -42,8 +43,11 @@ class Dispatcher:
 
     def respond(self, frame: memoryview) -> "Buffers | Throttled | Later[Response] | None":
         """Returns the answer to the request in ``frame`` as pieces to send; a response that comes later; or None if the
-        request has no response. While quotas are set, the response may have a throttle time. The next request may be
-        served once a later response has been encoded (:meth:`encode`).
+        request has no response.
+
+        While quotas are set, the response may have a throttle time.
+
+        The next request may be served once a later response has been encoded (:meth:`encode`).
 
         :raises MalformedMessage: the frame is not the request that it claims to be
         :raises CloseConnection: the API or the version is not answered, or the protocol has no response
@@ -82,8 +86,9 @@ class Dispatcher:
         return None if answer is None else answer.encode_frame(correlation_id, version)
 
     def encode(self, response: Response | CloseConnection) -> Buffers | Throttled:
-        """Returns a later response to the last request, as pieces to send. :raises CloseConnection: there is no
-        response
+        """Returns a later response to the last request, as pieces to send.
+
+        :raises CloseConnection: there is no response
         """
         if isinstance(response, CloseConnection):
             raise response

@@ -1,5 +1,7 @@
-"""Applies faults: a responder that wraps a connection's own while a rule is set or requests are recorded. Knows nothing
-of how rules match requests; :mod:`barnabas.faults` does. On a broker without rules no connection is wrapped.
+"""Applies faults: a responder that wraps a connection's own while a rule is set or requests are recorded.
+
+Knows nothing of how rules match requests; :mod:`barnabas.faults` does. On a broker without rules no connection is
+wrapped.
 """
 
 import logging

@@ -1,6 +1,7 @@
-"""Serves ASGI applications beside the listeners, by uvicorn in the broker's own event loop. Knows nothing of what an
-application answers. Until the first connection a service is only a listening socket: uvicorn is imported and the
-application is made then.
+"""Serves ASGI applications beside the listeners, by uvicorn in the broker's own event loop.
+
+Knows nothing of what an application answers. Until the first connection a service is only a listening socket: uvicorn
+is imported and the application is made then.
 """
 
 import asyncio

@@ -1,6 +1,8 @@
 """Access control of the HTTP services: a client needs the token; without a token set, only programs of this machine
-have access, and no web page. Knows nothing of what is served. Without a token, a Host other than this machine (DNS
-rebinding) is refused, and so is a request from a page of another origin.
+have access, and no web page.
+
+Knows nothing of what is served. Without a token, a Host other than this machine (DNS rebinding) is refused, and so is a
+request from a page of another origin.
 """
 
 from typing import Final
@@ -12,8 +14,9 @@ LOCAL_NAMES: Final = ("localhost", "::1")
 
 
 def check_access(config: str, address: Address, token_config: str, token: str | None) -> None:
-    """Checks that a service without a token can only be reached from this machine. :raises ConfigError: others can
-    reach it
+    """Checks that a service without a token can only be reached from this machine.
+
+    :raises ConfigError: others can reach it
     """
     if not token and not address.is_local:
         raise ConfigError(config, str(address), f"an address of this machine, or given with {token_config}")

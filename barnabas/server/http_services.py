@@ -1,5 +1,7 @@
-"""The HTTP services that a node has beside its listeners: those whose config is set. Knows nothing of what they serve.
-Each is a package above this one; its module is imported by name, and only if its config is set.
+"""The HTTP services that a node has beside its listeners: those whose config is set.
+
+Knows nothing of what they serve. Each is a package above this one; its module is imported by name, and only if its
+config is set.
 """
 
 import sys
@@ -23,8 +25,9 @@ PACKAGES: Final = ("starlette", "uvicorn")
 
 
 def has_packages(*packages: str) -> bool:
-    """Returns whether these packages, and those that every service needs, are installed. Imports none of them. Asks the
-    finders directly, since importing ``importlib.util`` would add milliseconds to every start.
+    """Returns whether these packages, and those that every service needs, are installed. Imports none of them.
+
+    Asks the finders directly, since importing ``importlib.util`` would add milliseconds to every start.
     """
     return all(
         each in sys.modules or any(finder.find_spec(each, None) is not None for finder in sys.meta_path)

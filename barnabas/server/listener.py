@@ -1,5 +1,6 @@
-"""Listeners: bind addresses, accept connections, and limit their number and rate. Knows nothing of what connections
-carry.
+"""Listeners: bind addresses, accept connections, and limit their number and rate.
+
+Knows nothing of what connections carry.
 """
 
 import asyncio
@@ -189,8 +190,9 @@ class Listener:
         return lambda: TlsTransport(self, handshakes, cast("Engine", self._engine))
 
     def check(self, proposed: BrokerConfig) -> None:
-        """Checks that the listener can replace its key stores by those of other settings. As in Kafka, files that have
-        changed under the same settings are read only when the stores are replaced.
+        """Checks that the listener can replace its key stores by those of other settings.
+
+        As in Kafka, files that have changed under the same settings are read only when the stores are replaced.
 
         :raises ConfigError: it cannot
         """

@@ -1,4 +1,7 @@
-"""Notices the end of the process that has started this one. Knows nothing of what is done then."""
+"""Notices the end of the process that has started this one.
+
+Knows nothing of what is done then.
+"""
 
 import asyncio
 import contextlib

@@ -1,5 +1,6 @@
-"""The gate of a SASL listener: a responder that authenticates the client, and passes its requests on afterwards. Knows
-nothing of how a mechanism works. Apache Kafka's ``SaslServerAuthenticator`` (KIP-43, KIP-152, KIP-368).
+"""The gate of a SASL listener: a responder that authenticates the client, and passes its requests on afterwards.
+
+Knows nothing of how a mechanism works. Apache Kafka's ``SaslServerAuthenticator`` (KIP-43, KIP-152, KIP-368).
 """
 
 import logging
@@ -271,7 +272,9 @@ class SaslGate:
 
     def _illegal(self, frame: memoryview) -> Answer:
         """Answers a request that is not allowed during authentication in that request's own format, and closes the
-        connection. :raises CloseConnection: the API is not answered here
+        connection.
+
+        :raises CloseConnection: the API is not answered here
         """
         api = self._dispatcher.session.promise.apis.get(_api_key(frame))
         if api is None:

@@ -232,8 +232,9 @@ class Server:
                 logger.warning("The controller has not moved the leaders away from this broker: it stops all the same")
 
     async def _register(self) -> None:
-        """Waits until the registration is committed. :raises KafkaError: the controller refuses it, or the request is
-        lost
+        """Waits until the registration is committed.
+
+        :raises KafkaError: the controller refuses it, or the request is lost
         """
         registered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

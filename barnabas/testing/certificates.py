@@ -1,5 +1,6 @@
-"""A certificate authority for one test run, and the certificates that it issues. Knows nothing of brokers. Keys are
-elliptic-curve keys, which are made in a fraction of a millisecond.
+"""A certificate authority for one test run, and the certificates that it issues.
+
+Knows nothing of brokers. Keys are elliptic-curve keys, which are made in a fraction of a millisecond.
 """
 
 import ipaddress

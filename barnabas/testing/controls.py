@@ -1,6 +1,7 @@
-"""Controls of a running server for tests: faults, time, a reset, saved states, topics and records. Knows nothing of
-threads and of HTTP. Everything here runs in the server's event loop; :class:`~barnabas.testing.Broker` calls it from
-the thread of a test, the admin API from a request.
+"""Controls of a running server for tests: faults, time, a reset, saved states, topics and records.
+
+Knows nothing of threads and of HTTP. Everything here runs in the server's event loop; :class:`~barnabas.testing.Broker`
+calls it from the thread of a test, the admin API from a request.
 """
 
 import asyncio
@@ -70,8 +71,9 @@ class Controls:
         return found
 
     def begin(self, loop: asyncio.AbstractEventLoop, image: MetadataImage) -> None:
-        """Records the server's event loop, and its state after the start, which :meth:`reset` restores. Has no effect
-        when called again.
+        """Records the server's event loop, and its state after the start, which :meth:`reset` restores.
+
+        Has no effect when called again.
         """
         if self._has_begun:
             return

@@ -334,9 +334,10 @@ class Broker:
     # ------------------------------------------------------------ saved states, and records from elsewhere
 
     def save(self) -> "State":
-        """Returns the state of the broker, which can be restored any number of times: a costly set-up is made once. It
-        has topics, records, groups with their offsets, transactions, configs, ACLs, users and quotas, but not faults,
-        the clock and connections. ``state.write(path)`` and ``State.read(path)`` keep it in a file.
+        """Returns the state of the broker, which can be restored any number of times: a costly set-up is made once.
+
+        It has topics, records, groups with their offsets, transactions, configs, ACLs, users and quotas, but not
+        faults, the clock and connections. ``state.write(path)`` and ``State.read(path)`` keep it in a file.
         """
         return self._call(self._controls.save)
 

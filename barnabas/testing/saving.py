@@ -128,8 +128,9 @@ def _saved(log: PartitionLog) -> SavedLog:
 
 
 async def restore(broker: Broker, state: State, at_start: AtStart) -> None:
-    """Replaces the state of the broker by a saved one. Returns when its coordinators have loaded their logs. Topics
-    that still exist are kept; those of their logs that have changed are rewritten.
+    """Replaces the state of the broker by a saved one. Returns when its coordinators have loaded their logs.
+
+    Topics that still exist are kept; those of their logs that have changed are rewritten.
 
     :raises KafkaError: the metadata cannot be written
     """

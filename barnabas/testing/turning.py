@@ -1,5 +1,6 @@
-"""The clock of a broker in this process, which a test advances: retention, expiry, time-outs and sessions use it. Knows
-nothing of the broker. Sockets use the machine's time, as clients do.
+"""The clock of a broker in this process, which a test advances: retention, expiry, time-outs and sessions use it.
+
+Knows nothing of the broker. Sockets use the machine's time, as clients do.
 """
 
 import asyncio

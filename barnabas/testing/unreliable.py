@@ -1,6 +1,7 @@
-"""Peers whose requests and responses are delayed, reordered or lost. Knows nothing of the requests' contents. Delays
-are random, so a later request may arrive earlier. The scheduler and the random numbers are passed in: the same seed
-gives the same run.
+"""Peers whose requests and responses are delayed, reordered or lost.
+
+Knows nothing of the requests' contents. Delays are random, so a later request may arrive earlier. The scheduler and the
+random numbers are passed in: the same seed gives the same run.
 """
 
 from functools import partial

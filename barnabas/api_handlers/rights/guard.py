@@ -1,5 +1,7 @@
-"""Guards: each checks the rights that one API needs. Knows nothing of any API: the table names fields and errors. A
-guard gives the handler a request with the allowed entries only, and adds the errors of the others to its response.
+"""Guards: each checks the rights that one API needs.
+
+Knows nothing of any API: the table names fields and errors. A guard gives the handler a request with the allowed
+entries only, and adds the errors of the others to its response.
 """
 
 import copy

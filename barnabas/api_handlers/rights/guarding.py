@@ -1,5 +1,6 @@
-"""Checks a request against the rights of its sender, and calls the handler with what is allowed. Knows nothing of any
-API: the table lists them.
+"""Checks a request against the rights of its sender, and calls the handler with what is allowed.
+
+Knows nothing of any API: the table lists them.
 """
 
 from functools import partial
