@@ -1,7 +1,8 @@
 """Who may use the console: a session in a cookie, and a token in each form against requests of other sites.
 
-Knows nothing of what the pages show. Nothing is kept: cookies and tokens are signed with a key of this process. The
-cookie is SameSite=Strict and named by the port, because browsers share the cookies of a host between its ports.
+Knows nothing of what the pages show. Cookies and tokens are signed with a key of this process; what is kept is who has
+logged in, where these are the broker's users. The cookie is SameSite=Strict and named by the port, because browsers
+share the cookies of a host between its ports.
 """
 
 import hmac
@@ -12,23 +13,33 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
+from barnabas.clock import Clock
+from barnabas.console.users import User, Users
+
 LOGIN: Final = "/login"
+LOGOUT: Final = "/logout"
 FIELD: Final = "csrf"
 """The field of forms, and the header of htmx, with the token."""
 
 HEADER: Final = "x-csrf"
 LASTS_S: Final = 12 * 3600
+MOST_USERS: Final = 1000
+"""How many sessions of users are kept: the oldest ends where there are more."""
 
 
 class Access:
     """The sessions of one console.
 
     :param token: what users must know; None where only this machine reaches the console
+    :param users: the broker's users, who log in instead
     """
 
-    def __init__(self, token: str | None) -> None:
+    def __init__(self, token: str | None, users: Users | None, clock: Clock) -> None:
         self._token = token
+        self._clock = clock
         self._key = secrets.token_bytes(32)
+        self._users: dict[str, User] = {}  # by session
+        self.users = users
 
     def _signed(self, text: str) -> str:
         return hmac.digest(self._key, text.encode(), "sha256").hex()
@@ -41,21 +52,51 @@ class Access:
         return kind.lower() == "bearer" and self.is_token(given.strip())
 
     def session(self, request: Request) -> str | None:
-        """Returns the name of the request's session; None if it has none that this process has begun."""
+        """Returns the name of the request's session; None if it has none that this process has begun, or it is over."""
         name, _, signature = request.cookies.get(_cookie(request), "").partition(".")
-        return name if name and hmac.compare_digest(signature, self._signed(f"session {name}")) else None
+        if not name or not hmac.compare_digest(signature, self._signed(f"session {name}")):
+            return None
+        return name if int(name.partition("-")[0]) > self._clock.monotonic() else None
 
-    def begin(self) -> str:
-        """Returns the name of a new session."""
-        return secrets.token_urlsafe(18)
+    def user(self, request: Request) -> User | None:
+        """Returns the broker's user who has logged in."""
+        return self._users.get(self.session(request) or "")
+
+    def begin(self, user: User | None = None) -> str:
+        """Returns the name of a new session: when it ends, and what nobody guesses."""
+        now = int(self._clock.monotonic())
+        name = f"{now + LASTS_S}-{secrets.token_urlsafe(18)}"
+        if user is not None:
+            over = [each for each in self._users if int(each.partition("-")[0]) <= now]
+            for each in over or list(self._users)[: len(self._users) - MOST_USERS + 1]:
+                del self._users[each]
+            self._users[name] = user
+        return name
 
     def remember(self, request: Request, response: Response, session: str) -> None:
         """Has the browser send the session with its next requests."""
         value = f"{session}.{self._signed(f'session {session}')}"
-        response.set_cookie(_cookie(request), value, max_age=LASTS_S, httponly=True, samesite="strict", path="/")
+        response.set_cookie(
+            _cookie(request), value, max_age=LASTS_S, httponly=True, samesite="strict", secure=_is_https(request),
+            path="/",
+        )  # fmt: skip
+
+    def end(self, request: Request, response: Response) -> None:
+        """Ends the request's session."""
+        self._users.pop(self.session(request) or "", None)
+        response.delete_cookie(
+            _cookie(request), httponly=True, samesite="strict", secure=_is_https(request), path="/"
+        )  # fmt: skip
+
+    @property
+    def has_login(self) -> bool:
+        """Whether somebody has to log in."""
+        return self._token is not None or self.users is not None
 
     def may_enter(self, request: Request) -> bool:
         """Returns whether the request may see pages."""
+        if self.users is not None:
+            return self.user(request) is not None
         return self._token is None or self.session(request) is not None or self._has_bearer(request)
 
     def form_token(self, session: str) -> str:
@@ -68,6 +109,11 @@ class Access:
             return True  # a browser adds no such header for pages of other sites
         session = self.session(request)
         return session is not None and hmac.compare_digest(given, self.form_token(session))
+
+
+def _is_https(request: Request) -> bool:
+    """Returns whether the browser speaks TLS, to this process or to a proxy in front of it."""
+    return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "").lower())
 
 
 def _cookie(request: Request) -> str:

@@ -5,6 +5,7 @@ console's own files only, and no script within a page.
 """
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from pathlib import Path
@@ -22,14 +23,19 @@ from starlette.routing import Mount
 from starlette.routing import Route as Served
 from starlette.staticfiles import StaticFiles
 
+from barnabas.clock import Clock, SystemClock
 from barnabas.console import pages
-from barnabas.console.access import FIELD, HEADER, LOGIN, Access, login_address, within
+from barnabas.console.access import FIELD, HEADER, LOGIN, LOGOUT, Access, login_address, within
 from barnabas.console.filters import FILTERS
 from barnabas.console.lags import Lags
 from barnabas.console.page import Answer, Data, Moved, PageRequest, Route, Shown, Sources
 from barnabas.console.reading import Client, Missing
+from barnabas.console.users import User, Users, WrongPassword
 
 LARGEST_FORM: Final = 4 << 20
+
+_DENIED: Final = re.compile(r"(Topic|Group|Cluster|TransactionalId|DelegationToken)AuthorizationFailed\b")
+"""How Kafka's names of errors begin that say that an ACL is missing."""
 
 HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -44,12 +50,16 @@ class Console:
     """The pages of one cluster.
 
     :param token: what users must know; None where only this machine reaches the console
+    :param users: the broker's users, each of whom has a client of their own instead of ``client``
     :param sources: what is known beside the cluster: a schema registry, an admin API, a broker's log directories
     """
 
-    def __init__(self, client: Client, token: str | None = None, **sources: Any) -> None:
+    def __init__(
+        self, client: Client, token: str | None = None, users: Users | None = None, clock: Clock | None = None,
+        **sources: Any,
+    ) -> None:  # fmt: skip
         self._sources = Sources(client, Lags(), **sources)
-        self._access = Access(token)
+        self._access = Access(token, users, clock or SystemClock())
         self._templates = Environment(
             loader=PackageLoader("barnabas.console"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
             lstrip_blocks=True,
@@ -64,6 +74,7 @@ class Console:
             routes=[
                 *(Served(each.path, self._answering(each), methods=[each.method]) for each in pages.routes()),
                 Served(LOGIN, self._login, methods=["GET", "POST"]),
+                Served(LOGOUT, self._log_out, methods=["POST"]),
                 Mount("/static", static),
             ],
             exception_handlers=handlers,
@@ -78,18 +89,34 @@ class Console:
             form: dict[str, str] = {}
             if route.method == "POST":
                 form = await _form(request)
-                given = form.pop(FIELD, None) or request.headers.get(HEADER, "")
-                if not self._access.may_change(request, given):
-                    what = "Load the page again, then repeat what you did: nothing was changed."
-                    return self._problem(request, 403, "This form is too old, or of another site.", what)
-            page_request = PageRequest(self._sources, request.path_params, dict(request.query_params), form)
+                if not self._is_own_form(request, form):
+                    return self._old_form(request)
+            sources = self._sources_of(self._access.user(request))
+            page_request = PageRequest(sources, request.path_params, dict(request.query_params), form)
             try:
                 found = await run_in_threadpool(self._found, route, page_request)
             except _Problem as problem:
                 return self._problem(request, *problem.args)
+            except WrongPassword:  # it was changed meanwhile
+                response = self._closed(request)
+                self._access.end(request, response)
+                return response
             return self._sent(request, found)
 
         return answer
+
+    def _is_own_form(self, request: Request, form: dict[str, str]) -> bool:
+        given = form.pop(FIELD, None) or request.headers.get(HEADER, "")
+        return self._access.may_change(request, given)
+
+    def _old_form(self, request: Request) -> Response:
+        what = "Load the page again, then repeat what you did: nothing was changed."
+        return self._problem(request, 403, "This form is too old, or of another site.", what)
+
+    def _sources_of(self, user: User | None) -> Sources:
+        if user is None:
+            return self._sources
+        return self._sources._replace(client=user.client, lags=user.lags, user=user.name)
 
     def _found(self, route: Route, page_request: PageRequest) -> Answer:
         from kafka.errors import KafkaError
@@ -103,11 +130,20 @@ class Console:
         except ValueError as error:
             raise _Problem(400, str(error), "Correct what was given, then try again.") from None
         except click.ClickException as error:
-            raise _Problem(409, error.format_message(), "Nothing was changed.") from None
+            text = error.format_message()
+            if _DENIED.match(text):
+                raise self._denied(page_request, text) from None
+            raise _Problem(409, text, "Nothing was changed.") from None
         except KafkaError as error:
+            if _DENIED.match(error_text(error)):
+                raise self._denied(page_request, error_text(error)) from None
             server = self._sources.client.bootstrap_server
             hint = f"Check that a broker answers at {server}, and that you may do this; then load this page again."
             raise _Problem(502, error_text(error), hint) from None
+
+    def _denied(self, page_request: PageRequest, text: str) -> "_Problem":
+        who = f"The user {page_request.sources.user}" if page_request.sources.user else "The console's client"
+        return _Problem(403, f"{who} may not do this. {text}", "An ACL has to allow it. Nothing was changed.")
 
     def _sent(self, request: Request, found: Answer) -> Response:
         if isinstance(found, Moved):
@@ -124,7 +160,8 @@ class Console:
         is_new, session = session is None, session or self._access.begin()
         values = {
             "server": self._sources.client.bootstrap_server,
-            "sources": self._sources,
+            "sources": self._sources_of(self._access.user(request)),
+            "has_login": self._access.has_login,
             "csrf": self._access.form_token(session),
             "base": f"{request.url.scheme}://{request.url.netloc}",
             "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
@@ -160,11 +197,45 @@ class Console:
         if self._access.may_enter(request):
             return RedirectResponse(then, 303, HEADERS)
         if request.method == "GET":
-            return self._page(request, Shown("login.html", {"is_wrong": False}))
-        if not self._access.is_token((await _form(request)).get("token", "").strip()):
-            return self._page(request, Shown("login.html", {"is_wrong": True}, 403))
+            return self._login_page(request)
+        if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return self._login_page(request, "This form is of another site. Log in here.", 403)
+        try:
+            session = await self._new_session(await _form(request))
+        except _Problem as problem:
+            status, message, hint = problem.args
+            return self._login_page(request, f"{message} {hint}", status)
         response = RedirectResponse(then, 303, HEADERS)
-        self._access.remember(request, response, self._access.begin())
+        self._access.remember(request, response, session)
+        return response
+
+    async def _new_session(self, form: dict[str, str]) -> str:
+        """Returns the name of a session. :raises _Problem: who asks for it may not have one"""
+        from kafka.errors import KafkaError
+
+        from barnabas.cli.client import error_text
+
+        if self._access.users is None:
+            if not self._access.is_token(form.get("token", "").strip()):
+                raise _Problem(403, "This is not the token.", "It is what the console was started with.")
+            return self._access.begin()
+        try:
+            user = await run_in_threadpool(self._access.users.log_in, form.get("user", ""), form.get("password", ""))
+        except WrongPassword:
+            raise _Problem(403, "The broker refuses this user with this password.", "Try again.") from None
+        except KafkaError as error:
+            raise _Problem(502, error_text(error), "No broker answers: try again later.") from None
+        return self._access.begin(user)
+
+    def _login_page(self, request: Request, problem: str = "", status: int = 200) -> Response:
+        has_users = self._access.users is not None
+        return self._page(request, Shown("login.html", {"problem": problem, "has_users": has_users}, status))
+
+    async def _log_out(self, request: Request) -> Response:
+        if not self._is_own_form(request, await _form(request)):
+            return self._old_form(request) if self._access.may_enter(request) else self._closed(request)
+        response = RedirectResponse(LOGIN if self._access.has_login else "/", 303, HEADERS)
+        self._access.end(request, response)
         return response
 
 

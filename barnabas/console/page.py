@@ -20,6 +20,7 @@ class Sources(NamedTuple):
     registry: str | None = None  #: URL of a schema registry
     admin_api: str | None = None  #: URL of the admin API of a broker for tests
     admin_token: str | None = None
+    user: str = ""  #: the broker's user who has logged in
     log_dirs: tuple[str, ...] = ()  #: of a broker on this machine; empty if its files cannot be listed
 
 

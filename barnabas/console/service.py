@@ -7,6 +7,7 @@ ask any other.
 from pathlib import Path
 from typing import Any, Final
 
+from barnabas.config.listener_configs import ListenerConfigs
 from barnabas.config.validators import ConfigError
 from barnabas.server.http import Address, Application, HttpService, require
 from barnabas.server.http_access import check_access, guarded
@@ -14,8 +15,12 @@ from barnabas.server.server import Server
 
 LISTENER: Final = "barnabas.console.listener"
 TOKEN: Final = "barnabas.console.token"
+MECHANISM: Final = "barnabas.console.sasl.mechanism"
 CLIENT: Final = "barnabas.console.client.config"
 PACKAGES: Final = ("jinja2", "kafka", "rich")
+
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""The SASL mechanisms that need a user and a password, and nothing else."""
 
 
 class ConsoleService(HttpService):
@@ -34,20 +39,24 @@ class ConsoleService(HttpService):
         from barnabas.cli.client import Cluster, read_properties
         from barnabas.cli.serve import client_address
         from barnabas.console.application import Console
+        from barnabas.console.users import Users
 
         config = self._owner.config
-        token, file = config[TOKEN], config[CLIENT]
+        token, mechanism, file = config[TOKEN], config[MECHANISM], config[CLIENT]
+        server, properties = client_address(self._owner), read_properties(file) if file else {}
         urls = {each.name: each.url for each in self._owner.http_services}
-        console = Console(
-            Cluster(client_address(self._owner), read_properties(file) if file else {}),
-            token,
-            registry=urls.get("schema-registry"),
-            admin_api=urls.get("admin"),
-            admin_token=config["barnabas.admin.token"],
-            log_dirs=tuple(config.log_dirs),
-        )
-        application: Any = console.application()
-        return application if token else guarded(application, None)
+        sources: dict[str, Any] = {"registry": urls.get("schema-registry")}
+        if mechanism:
+            protocol = config.advertised_listeners[0].security_protocol
+            sources["users"] = Users(server, {**properties, "security.protocol": protocol}, mechanism)
+        else:  # faults, requests seen and files are none of what ACLs are on
+            sources |= {
+                "admin_api": urls.get("admin"),
+                "admin_token": config["barnabas.admin.token"],
+                "log_dirs": tuple(config.log_dirs),
+            }
+        application: Any = Console(Cluster(server, properties), token, **sources).application()
+        return application if token or mechanism else guarded(application, None)
 
 
 def needs_properties(server: Server) -> bool:
@@ -59,16 +68,32 @@ def needs_properties(server: Server) -> bool:
 def new_service(server: Server) -> ConsoleService:
     """Returns the service of a server.
 
-    :raises ConfigError: other machines would reach it without a token, a package is missing, or its client needs
+    :raises ConfigError: other machines would reach it without a login, a package is missing, or its client needs
         properties
     """
     text, config = server.config[LISTENER], server.config
     require(LISTENER, text, "console", *PACKAGES)
     address = Address.parse(LISTENER, text)
-    check_access(LISTENER, address, TOKEN, config[TOKEN])
+    check_access(LISTENER, address, f"{TOKEN} or {MECHANISM}", config[TOKEN] or config[MECHANISM])
     file = config[CLIENT]
     if file and not Path(file).is_file():
         raise ConfigError(CLIENT, file, "a file with the properties of a client")
-    if not file and needs_properties(server):
+    if config[MECHANISM]:
+        _check_mechanism(server, config[MECHANISM])
+    elif not file and needs_properties(server):
         raise ConfigError(CLIENT, "", "a file with the properties of a client, as the first listener is not PLAINTEXT")
     return ConsoleService(server, address)
+
+
+def _check_mechanism(server: Server, mechanism: str) -> None:
+    """Checks that users can log in by it. :raises ConfigError: they cannot"""
+    config = server.config
+    if config[TOKEN]:
+        raise ConfigError(TOKEN, "[hidden]", f"left out where {MECHANISM} is set")
+    if mechanism not in MECHANISMS:
+        raise ConfigError(MECHANISM, mechanism, f"one of {', '.join(MECHANISMS)}")
+    if config.is_broker:
+        listener = config.advertised_listeners[0]
+        enabled = ListenerConfigs(config, listener.name)["sasl.enabled.mechanisms"]
+        if not listener.security_protocol.startswith("SASL") or mechanism not in enabled:
+            raise ConfigError(MECHANISM, mechanism, f"enabled by the first listener, {listener.name}")
