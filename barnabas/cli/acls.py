@@ -80,9 +80,9 @@ def acls(cluster: Cluster, action: str | None, as_json: bool, force: bool, clust
         _ask(given, wanted)
     with cluster.admin() as admin:
         if action == "add":
-            rows = _add(admin, wanted)
+            rows = add(admin, wanted)
         elif action == "remove":
-            rows = _remove(admin, [as_filter(acl) for acl in wanted] or filters_of(given))
+            rows = remove(admin, [as_filter(acl) for acl in wanted] or filters_of(given))
         else:
             rows = listed(admin, filters_of(given), given["principal"])
     if as_json:
@@ -100,7 +100,8 @@ def _ask(given: dict[str, Any], wanted: list[Acl]) -> None:
     click.confirm(f"Remove {what}?", abort=True, err=True)
 
 
-def _add(admin: Any, wanted: list[Acl]) -> list[dict[str, Any]]:
+def add(admin: Any, wanted: list[Acl]) -> list[dict[str, Any]]:
+    """Adds ACLs, and returns them as rows. :raises click.ClickException: the broker refuses one"""
     creations = [
         CreateAclsRequest.AclCreation(
             resource_type=acl.resource_type,
@@ -119,7 +120,8 @@ def _add(admin: Any, wanted: list[Acl]) -> list[dict[str, Any]]:
     return [_row(acl) for acl in wanted]
 
 
-def _remove(admin: Any, filters: list[AclFilter]) -> list[dict[str, Any]]:
+def remove(admin: Any, filters: list[AclFilter]) -> list[dict[str, Any]]:
+    """Removes the ACLs that filters select, and returns them as rows. :raises click.ClickException: it is refused"""
     request = DeleteAclsRequest(filters=[DeleteAclsRequest.DeleteAclsFilter(**_fields(each)) for each in filters])
     found: dict[Acl, None] = {}
     for result in send_to_any(admin, request).filter_results:

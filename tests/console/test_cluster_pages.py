@@ -1,5 +1,6 @@
 """Groups, transactions, access, schemas and faults in the console."""
 
+import html
 import json
 import re
 import urllib.request
@@ -111,6 +112,52 @@ def test_acls_users_and_quotas_are_shown():
         assert CliRunner().invoke(configs, [*quota, *at]).exit_code == 0
         text = Browser(Console(Cluster(broker.bootstrap_servers, {})).application()).get("/access").text
     assert "User:alice" in text and "producer_byte_rate: 1024" in text and "bob" in text
+
+
+def test_acls_users_and_quotas_are_set_and_removed_after_a_question():
+    given = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+             "super.users": "User:ANONYMOUS"}  # fmt: skip
+    with Broker(**given) as broker:
+        pages = Browser(Console(Cluster(broker.bootstrap_servers, {})).application())
+
+        def follow(link):
+            address = html.unescape(re.search(rf'href="([^"]+)" aria-label="{link}', pages.get("/access").text)[1])
+            asked = pages.get(address)
+            assert asked.status_code == 200 and "This destroys" in asked.text
+            fields = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', asked.text))
+            fields = {name: html.unescape(value) for name, value in fields.items() if name != "csrf"}
+            return asked.text, pages.submit(address, address.partition("?")[0], **fields)
+
+        acl = {"resource_type": "TOPIC", "resource_name": "or&ders", "pattern_type": "PREFIXED", "host": "10.0.0.1",
+               "principal": "User:al ice", "operation": "WRITE", "permission": "DENY"}  # fmt: skip
+        assert pages.submit("/access", "/access/acls", **acl).status_code == 303
+        wrong = pages.submit("/access", "/access/acls", **{**acl, "operation": "SING"})
+        assert wrong.status_code == 400 and "SING" in wrong.text
+        refused = pages.submit("/access", "/access/acls", **{**acl, "operation": "CLUSTER_ACTION"})
+        assert refused.status_code == 400 and "but ALL, READ" in refused.text
+        text, done = follow("Remove DENY")
+        assert "DENY WRITE on TOPIC or&amp;ders (PREFIXED) to User:al ice from 10.0.0.1" in text
+        assert done.status_code == 303 and "User:al ice" not in pages.get("/access").text
+        assert pages.submit("/access", "/access/acls/remove", **acl).status_code == 404
+
+        user = {"user": "al ice", "mechanism": "SCRAM-SHA-512", "password": " s3cret ", "iterations": "5000"}
+        assert pages.submit("/access", "/access/users", **user).status_code == 303
+        assert "SCRAM-SHA-512: iterations=5000" in pages.get("/access").text
+        few = pages.submit("/access", "/access/users", **{**user, "iterations": "1"})
+        assert few.status_code == 409 and "s3cret" not in few.text
+        text, done = follow("Delete SCRAM-SHA-512")
+        assert "user al ice" in text and done.status_code == 303 and "SCRAM-SHA-512: " not in pages.get("/access").text
+
+        for who in ({"user": "al ice"}, {"user": "<default>", "client-id": "c&d"}, {"ip": "10.0.0.1"}):
+            quota = "connection_creation_rate" if "ip" in who else "producer_byte_rate"
+            fields = {**who, "quota": quota, "value": "2048"}
+            assert pages.submit("/access", "/access/quotas", **fields).status_code == 303
+            assert f"{quota}: 2048" in pages.get("/access").text
+            text, done = follow(f"Remove {quota}")
+            assert done.status_code == 303 and f"{quota}: 2048" not in pages.get("/access").text
+        assert pages.submit("/access", "/access/quotas", user="a", quota="thirst", value="1").status_code == 400
+        assert pages.submit("/access", "/access/quotas", quota="request_percentage", value="1").status_code == 400
+        assert pages.post("/access/quotas/remove", data={"user": "a", "quota": "request_percentage"}).status_code == 403
 
 
 def test_schemas_show_versions_and_differences(pages, broker):

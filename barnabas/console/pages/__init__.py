@@ -13,13 +13,14 @@ from barnabas.console.pages import (
     logs,
     producing,
     records,
+    rights,
     schemas,
     security,
     topics,
     transactions,
 )
 
-MODULES: Final = (topics, records, following, producing, logs, groups, transactions, security, schemas, faults)
+MODULES: Final = (topics, records, following, producing, logs, groups, transactions, security, rights, schemas, faults)
 
 
 def routes() -> Routes:

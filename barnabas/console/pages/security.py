@@ -12,6 +12,7 @@ from barnabas.cli import acls
 from barnabas.cli.client import error_text
 from barnabas.cli.client_entities import describe, display_name
 from barnabas.console.page import Answer, PageRequest, Route, Routes, Shown
+from barnabas.console.pages.rights import CHOICES, DEFAULT
 from barnabas.console.reading import Page
 from barnabas.security.acls import AclFilter
 
@@ -26,7 +27,7 @@ def access(request: PageRequest) -> Answer:
         rules, why_no_rules = _rows_or_error(lambda: acls.listed(admin, [AclFilter()]))
         entities, why_no_entities = _rows_or_error(lambda: _entities(admin))
     rules = [each for each in rules if search in " ".join(map(str, each.values())).lower()]
-    values = {"acls": Page.of(rules, request.whole("page", 1), ON_A_PAGE), "columns": acls.COLUMNS}
+    values = {**CHOICES, "acls": Page.of(rules, request.whole("page", 1), ON_A_PAGE), "columns": acls.COLUMNS}
     return Shown(
         "access.html",
         {**values, "why_no_acls": why_no_rules, "entities": entities, "why_no_entities": why_no_entities,
@@ -49,7 +50,14 @@ def _rows_or_error(ask: Callable[[], list[dict[str, Any]]]) -> tuple[list[dict[s
 
 def _entities(admin: Any) -> list[dict[str, Any]]:
     found = [each for entity in ENTITIES for each in describe(admin, entity)]
-    return [{"name": display_name(each["entity"]), "configs": each["configs"]} for each in found]
+    return [
+        {
+            "name": display_name(each["entity"]),
+            "configs": each["configs"],
+            "fields": {kind: DEFAULT if name is None else name for kind, name in each["entity"].items()},
+        }
+        for each in found
+    ]
 
 
 ROUTES: Final[Routes] = (Route("/access", access),)
