@@ -40,9 +40,9 @@ class Producer:
         self.client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 4)
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         deadline = time.monotonic() + DEADLINE_SECONDS
-        while (told := self.client.ask(request, 1)).error_code == COORDINATOR_LOAD_IN_PROGRESS:  # type: ignore[attr-defined]
+        while (answer := self.client.ask(request, 1)).error_code == COORDINATOR_LOAD_IN_PROGRESS:  # type: ignore[attr-defined]
             assert time.monotonic() < deadline
-        self.id, self.epoch = told.producer_id, 0  # type: ignore[attr-defined]
+        self.id, self.epoch = answer.producer_id, 0  # type: ignore[attr-defined]
         self.known()
 
     def connect(self) -> None:
@@ -92,8 +92,8 @@ class Producer:
         asked = DescribeProducersRequest.TopicRequest(name=TOPIC, partition_indexes=[0])
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
-            told = self.client.ask(DescribeProducersRequest(topics=[asked]), 0)
-            (partition,) = told.topics[0].partitions  # type: ignore[attr-defined]
+            found = self.client.ask(DescribeProducersRequest(topics=[asked]), 0)
+            (partition,) = found.topics[0].partitions  # type: ignore[attr-defined]
             if not partition.error_code:
                 return [
                     (each.producer_id, each.producer_epoch, each.last_sequence) for each in partition.active_producers

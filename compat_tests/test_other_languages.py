@@ -29,8 +29,8 @@ def run(home: Path, *command: str, **variables: str) -> str:
 def test_javascript(tmp_path: Path) -> None:
     modules = installed()
     shutil.copy(EXAMPLES / "orders.test.cjs", tmp_path)
-    told = run(tmp_path, "node", "--test", "orders.test.cjs", NODE_PATH=str(modules))
-    assert "pass 3" in told
+    printed = run(tmp_path, "node", "--test", "orders.test.cjs", NODE_PATH=str(modules))
+    assert "pass 3" in printed
 
 
 @pytest.mark.long  # compiles the client
@@ -40,8 +40,8 @@ def test_go(tmp_path: Path) -> None:
     for name in ("go.mod", "go.sum"):
         shutil.copy(GO / name, tmp_path)
     shutil.copy(EXAMPLES / "orders_test.go", tmp_path)
-    told = run(tmp_path, "go", "test", "-mod=mod", "-v", ".")
-    assert told.count("--- PASS") == 3
+    printed = run(tmp_path, "go", "test", "-mod=mod", "-v", ".")
+    assert printed.count("--- PASS") == 3
 
 
 @pytest.mark.long  # fetches JUnit

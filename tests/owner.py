@@ -46,8 +46,8 @@ class Owner:
         )
 
         def worst(answer: Any) -> int:
-            (told,) = answer.results_by_topic_v3_and_below
-            return max(each.partition_error_code for each in told.results_by_partition)
+            (result,) = answer.results_by_topic_v3_and_below
+            return max(each.partition_error_code for each in result.results_by_partition)
 
         retried(lambda: self.client.ask(request, 3), worst)
 
@@ -80,10 +80,10 @@ def produce(
 
     def ask() -> Any:
         answer: Any = client.ask(request, 9)
-        ((told,),) = (each.partition_responses for each in answer.responses)
-        return told
+        ((result,),) = (each.partition_responses for each in answer.responses)
+        return result
 
-    return int(retried(ask, lambda told: told.error_code).base_offset)
+    return int(retried(ask, lambda result: result.error_code).base_offset)
 
 
 def retried(ask: Callable[[], Any], error_code: Callable[[Any], int]) -> Any:

@@ -95,54 +95,54 @@ def message(name: str) -> Message:
     return declared(json.loads(re.sub(r"(?m)^\s*//.*$", "", schema_text(name))))
 
 
-def declared(told: Mapping[str, Any]) -> Message:
+def declared(outcomes: Mapping[str, Any]) -> Message:
     """A message's schema, as Apache Kafka's files have it."""
-    shared = {each["name"]: each["fields"] for each in told.get("commonStructs", [])}
+    shared = {each["name"]: each["fields"] for each in outcomes.get("commonStructs", [])}
     return Message(
-        told["name"],
-        told.get("apiKey"),
-        Versions.parse(told["validVersions"]),
-        Versions.parse(told["flexibleVersions"]),
-        tuple(field(each, shared) for each in told["fields"]),
+        outcomes["name"],
+        outcomes.get("apiKey"),
+        Versions.parse(outcomes["validVersions"]),
+        Versions.parse(outcomes["flexibleVersions"]),
+        tuple(field(each, shared) for each in outcomes["fields"]),
     )
 
 
-def field(told: Mapping[str, Any], shared: Mapping[str, Any]) -> Field:
-    kind = told["type"].removeprefix("[]")
-    is_array = told["type"].startswith("[]")
-    inner = told.get("fields") or shared.get(kind) or ()
-    versions = Versions.parse(told["versions"])
-    nullable = Versions.parse(told.get("nullableVersions"))
+def field(outcomes: Mapping[str, Any], shared: Mapping[str, Any]) -> Field:
+    kind = outcomes["type"].removeprefix("[]")
+    is_array = outcomes["type"].startswith("[]")
+    inner = outcomes.get("fields") or shared.get(kind) or ()
+    versions = Versions.parse(outcomes["versions"])
+    nullable = Versions.parse(outcomes.get("nullableVersions"))
     fields = tuple(field(each, shared) for each in inner)
-    override = told.get("flexibleVersions")
+    override = outcomes.get("flexibleVersions")
     return Field(
-        told["name"],
+        outcomes["name"],
         kind,
         is_array,
         versions,
         nullable,
-        Versions.parse(told.get("taggedVersions")),
-        told.get("tag"),
-        default(told.get("default"), kind, is_array, fields),
+        Versions.parse(outcomes.get("taggedVersions")),
+        outcomes.get("tag"),
+        default(outcomes.get("default"), kind, is_array, fields),
         fields,
         None if override is None else Versions.parse(override),
     )
 
 
-def default(told: Any, kind: str, is_array: bool, fields: Sequence[Field]) -> Any:
-    if told == "null":
+def default(outcomes: Any, kind: str, is_array: bool, fields: Sequence[Field]) -> Any:
+    if outcomes == "null":
         return None
     if is_array:
         return []
     if fields:
         return {each.name: each.default for each in fields}
     if kind == "bool":
-        return str(told).lower() == "true"
+        return str(outcomes).lower() == "true"
     if kind == "float64":
-        return float(told or 0)
+        return float(outcomes or 0)
     if kind in NUMBERS:
-        return int(str(told or 0), 0)
-    return {"uuid": ZERO_UUID, "string": told or ""}.get(kind, b"")
+        return int(str(outcomes or 0), 0)
+    return {"uuid": ZERO_UUID, "string": outcomes or ""}.get(kind, b"")
 
 
 # ---------------------------------------------------------------- writing

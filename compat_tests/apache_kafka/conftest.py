@@ -76,8 +76,8 @@ def wake_coordinators(port: int) -> None:
     nowhere = summary(*((NOBODY, n) for n in range(200)), within=60, v=0)
     play = Play(("127.0.0.1", port), "", {})
     play.run([*found, *groups, nobody, nowhere])
-    told = [answer for _, _, answer in play.transcript]
-    assert [error_codes(each) for each in told] == [{UNKNOWN_ID}, {UNKNOWN_TOPIC}], f"{told!s:.500}"
+    shown = [answer for _, _, answer in play.transcript]
+    assert [error_codes(each) for each in shown] == [{UNKNOWN_ID}, {UNKNOWN_TOPIC}], f"{shown!s:.500}"
 
 
 @pytest.fixture(scope="session")

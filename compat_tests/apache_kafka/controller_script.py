@@ -174,9 +174,9 @@ class Script:
         response = self._ask(request, v)
         said: Any = response.error_code
         if response.topics:
-            (told,) = response.topics[0].partitions
+            (found,) = response.topics[0].partitions
             fields = ("error_code", "leader_id", "leader_epoch", "isr", "leader_recovery_state", "partition_epoch")
-            said = {name: getattr(told, name) for name in fields}
+            said = {name: getattr(found, name) for name in fields}
         return f"isr of {index} by {by}: {list(isr)}, {leader_epoch}, {partition_epoch}", said
 
     def isrs(self) -> Iterator[Said]:
@@ -242,8 +242,8 @@ class Script:
         response = self._ask(request, 1)
         said = [
             (each.partition_index, each.error_code, each.error_message)
-            for told in response.responses
-            for each in told.partitions
+            for entry in response.responses
+            for each in entry.partitions
         ]
         return f"move {moves}", (response.error_code, said)
 

@@ -241,7 +241,7 @@ def records(bootstrap: str, places: Sequence[tuple[str, int]], isolation: str) -
         for message in consumer.consume(1000, 0.1):
             error, place = message.error(), (message.topic(), message.partition())
             if error is None:
-                found[place].append(told(message))
+                found[place].append(comparable(message))
             elif error.code() == KafkaError._PARTITION_EOF:
                 reading.discard(place)
             else:
@@ -250,7 +250,7 @@ def records(bootstrap: str, places: Sequence[tuple[str, int]], isolation: str) -
     return {f"{topic}-{index}": each for (topic, index), each in found.items()}
 
 
-def told(message: Message) -> tuple[Any, ...]:
+def comparable(message: Message) -> tuple[Any, ...]:
     value = message.value()
     if value is not None and len(value) > 100:
         value = hashlib.sha256(value).digest()

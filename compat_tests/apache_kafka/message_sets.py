@@ -31,31 +31,33 @@ def sized(data: bytes | None) -> bytes:
     return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
 
 
-def message(told: M, magic: int, index: int) -> bytes:
-    magic = magic if told.magic is None else told.magic
-    covered = struct.pack(">bb", magic, told.attributes)
-    if told.content is not None:
-        covered += told.content
+def message(outcomes: M, magic: int, index: int) -> bytes:
+    magic = magic if outcomes.magic is None else outcomes.magic
+    covered = struct.pack(">bb", magic, outcomes.attributes)
+    if outcomes.content is not None:
+        covered += outcomes.content
     else:
-        covered += (struct.pack(">q", told.timestamp) if magic else b"") + sized(told.key) + sized(told.value)
-    crc = zlib.crc32(covered) if told.crc is None else told.crc
-    length = len(covered) + 4 if told.length is None else told.length
-    return struct.pack(">qiI", index if told.offset is None else told.offset, length, crc) + covered
+        covered += (
+            (struct.pack(">q", outcomes.timestamp) if magic else b"") + sized(outcomes.key) + sized(outcomes.value)
+        )
+    crc = zlib.crc32(covered) if outcomes.crc is None else outcomes.crc
+    length = len(covered) + 4 if outcomes.length is None else outcomes.length
+    return struct.pack(">qiI", index if outcomes.offset is None else outcomes.offset, length, crc) + covered
 
 
-def message_set(magic: int, *told: M | bytes) -> bytes:
+def message_set(magic: int, *found: M | bytes) -> bytes:
     """Messages one behind the other; bytes stand for a message with that value."""
-    return b"".join(message(each if isinstance(each, M) else M(each), magic, i) for i, each in enumerate(told))
+    return b"".join(message(each if isinstance(each, M) else M(each), magic, i) for i, each in enumerate(found))
 
 
-def wrapper(magic: int, codec: int, *told: M | bytes, inside: bytes | None = None, **fields: Any) -> bytes:
+def wrapper(magic: int, codec: int, *found: M | bytes, inside: bytes | None = None, **fields: Any) -> bytes:
     """A compressed message around the others; `inside` replaces what they make, `fields` are the wrapper's own."""
-    data = message_set(magic, *told) if inside is None else inside
+    data = message_set(magic, *found) if inside is None else inside
     packed = COMPRESS[codec](data)
     if codec == LZ4 and magic == 0:
         at = checksum_at(packed)
         packed = packed[:at] + bytes([packed[at] ^ 0xFF]) + packed[at + 1 :]  # wrong anyway in v0: nobody looks
-    fields = {"value": packed, "attributes": codec, "offset": max(len(told) - 1, 0)} | fields
+    fields = {"value": packed, "attributes": codec, "offset": max(len(found) - 1, 0)} | fields
     return message(M(**fields), magic, 0)
 
 
@@ -98,7 +100,7 @@ def parsed(body: bytes) -> dict[str, Any]:
         at += 4 + max(size, 0)
     key, value = content
     codec = attributes & 7
-    told: dict[str, Any] = {
+    found: dict[str, Any] = {
         "magic": magic,
         "attributes": attributes,
         "crc_holds": zlib.crc32(body[4:]) == crc,
@@ -107,7 +109,7 @@ def parsed(body: bytes) -> dict[str, Any]:
         "left_over": len(body) - at,
     }
     if not codec or value is None:
-        return told | {"value": None if value is None else value.hex()}
+        return found | {"value": None if value is None else value.hex()}
     if codec == LZ4:
-        return told | {"frame": value[:7].hex(), "inside": parse(unlz4(value))}
-    return told | {"inside": parse(DECOMPRESS[codec](value))}
+        return found | {"frame": value[:7].hex(), "inside": parse(unlz4(value))}
+    return found | {"inside": parse(DECOMPRESS[codec](value))}

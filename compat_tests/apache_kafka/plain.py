@@ -40,7 +40,7 @@ def made(kind: type[Struct], version: int, values: dict[str, Any]) -> Any:
     return kind(**fields)
 
 
-def told(response: Any, left_out: Collection[str] = LEFT_OUT) -> Any:
+def comparable(response: Any, left_out: Collection[str] = LEFT_OUT) -> Any:
     """What a response says, without what differs from run to run, and in an order of its own."""
     if response is None:
         return "closed"
@@ -50,8 +50,8 @@ def told(response: Any, left_out: Collection[str] = LEFT_OUT) -> Any:
         if field.name in left_out:
             continue
         if field.is_array and isinstance(field.kind, type) and value is not None:
-            value = sorted((told(each, left_out) for each in value), key=repr)
-        value = told(value, left_out) if isinstance(value, Struct) else value
+            value = sorted((comparable(each, left_out) for each in value), key=repr)
+        value = comparable(value, left_out) if isinstance(value, Struct) else value
         said[field.name] = bytes(value) if isinstance(value, memoryview) else value
     if (said.get("error_message") or "").startswith("Request Request("):
         said["error_message"] = str(ClusterAuthorizationFailed())  # the text has the memory of the request

@@ -52,7 +52,7 @@ class Pair(NamedTuple):
 
 def settings(ports: Pair) -> dict[str, str]:
     names = {"SASL": ports.sasl, "SHORT": ports.short, "STRICT": ports.strict}
-    told = {
+    found = {
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,"
         + ",".join(f"{name}:SASL_PLAINTEXT" for name in names),
         "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
@@ -64,8 +64,8 @@ def settings(ports: Pair) -> dict[str, str]:
     }
     for name in names:
         for mechanism, jaas in LOGINS.items():
-            told[f"listener.name.{name.lower()}.{mechanism}.sasl.jaas.config"] = jaas
-    return told
+            found[f"listener.name.{name.lower()}.{mechanism}.sasl.jaas.config"] = jaas
+    return found
 
 
 def addresses(ports: Pair) -> str:

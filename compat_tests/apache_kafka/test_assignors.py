@@ -112,7 +112,7 @@ def test_the_same_assignments(java_program: JavaProgram, assignor: str, is_homog
     for seed in range(60):
         group = Chance(seed, is_homogeneous)
         for _ in range(6):
-            told = in_order(
+            printed = in_order(
                 ask(
                     java_program,
                     assignor=assignor,
@@ -121,9 +121,9 @@ def test_the_same_assignments(java_program: JavaProgram, assignor: str, is_homog
                 )
             )
             if assignor == "simple":
-                told = without_what_nobody_reads(told, group)
-            assert ours(assignor, group.topics, group.members) == told, (seed, group.topics, group.members)
-            for member_id, assigned in told.items():
+                printed = without_what_nobody_reads(printed, group)
+            assert ours(assignor, group.topics, group.members) == printed, (seed, group.topics, group.members)
+            for member_id, assigned in printed.items():
                 group.members[member_id]["assigned"] = assigned
             group.change()
 

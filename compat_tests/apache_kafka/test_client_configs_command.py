@@ -52,19 +52,19 @@ def ours(tools: Tools, *arguments: str) -> Entities:
 
 def named(entity: dict[str, Any]) -> str:
     names = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
-    told = []
+    results = []
     for kind, name in entity.items():
-        told.append(f"the default {names[kind]}" if name is None else f"{names[kind]} '{name}'")
-    return ", ".join(told)
+        results.append(f"the default {names[kind]}" if name is None else f"{names[kind]} '{name}'")
+    return ", ".join(results)
 
 
 def theirs(tools: Tools, *arguments: str) -> Entities:
     found: Entities = {}
     for line in tools.configs("--describe", *arguments).splitlines():
-        told = re.fullmatch(r"(?:Quota|SCRAM credential) configs for (.*) are (.*)", line)
-        assert told, line
-        pairs: Iterator[list[str]] = (each.split("=", 1) for each in told[2].split(", "))
-        found.setdefault(told[1], {}).update((key, value) for key, value in pairs)
+        shown = re.fullmatch(r"(?:Quota|SCRAM credential) configs for (.*) are (.*)", line)
+        assert shown, line
+        pairs: Iterator[list[str]] = (each.split("=", 1) for each in shown[2].split(", "))
+        found.setdefault(shown[1], {}).update((key, value) for key, value in pairs)
     return found
 
 
@@ -108,9 +108,9 @@ def test_credentials(tools: Tools) -> None:
     tools.configs(
         "--alter", "--entity-type", "users", "--entity-name", "bob", "--add-config", "SCRAM-SHA-256=[password=b]"
     )
-    told = ours(tools, "--entity-type", "users")
-    assert told == theirs(tools, "--entity-type", "users")
-    assert told["user-principal 'alice'"] == {
+    found = ours(tools, "--entity-type", "users")
+    assert found == theirs(tools, "--entity-type", "users")
+    assert found["user-principal 'alice'"] == {
         "SCRAM-SHA-256": "iterations=8192", "SCRAM-SHA-512": "iterations=4096", "producer_byte_rate": "7.0",
     }  # fmt: skip
     assert ours(tools, *alice) == theirs(tools, *alice)
@@ -121,7 +121,7 @@ def test_credentials(tools: Tools) -> None:
 
 
 def test_what_is_refused(tools: Tools) -> None:
-    for words, told in (
+    for words, found in (
         (["--user", "alice", "--add-config", "SCRAM-SHA-256=[password=]"], "SCRAM-SHA-256 must be [iterations=N,"),
         (["--user", "alice", "--add-config", "SCRAM-SHA-256=[iterations=1,password=secret]"], "Too few iterations"),
         (["--user-defaults", "--add-config", "SCRAM-SHA-256=[password=secret]"], "--entity-type users and a name only"),
@@ -132,6 +132,6 @@ def test_what_is_refused(tools: Tools) -> None:
         (["--ip", "no address", "--add-config", "connection_creation_rate=5"], "no address"),
     ):  # fmt: skip
         refused = run(tools, "--alter", *words)
-        assert refused.exit_code and told in refused.output, (words, refused.output)
+        assert refused.exit_code and found in refused.output, (words, refused.output)
         assert "=secret" not in refused.output
     assert run(tools, "--alter", "--user", "alice", "--delete-config", "SCRAM-SHA-256").exit_code == 1

@@ -38,9 +38,9 @@ def run(tmp_path: Path) -> Run:
 @pytest.mark.parametrize("listener", ["tls", "plain", "scram", "oauth"])
 def test_commands_are_let_in(secured: Secured, run: Run, listener: str) -> None:
     properties = secured.properties(listener)
-    told = run(properties, "topics", "--describe", "--topic", "orders", "--json")
-    assert told.exit_code == 0, told.output
-    assert json.loads(told.stdout)[0]["partition_count"] == 2
+    ran_tokens = run(properties, "topics", "--describe", "--topic", "orders", "--json")
+    assert ran_tokens.exit_code == 0, ran_tokens.output
+    assert json.loads(ran_tokens.stdout)[0]["partition_count"] == 2
     written = run(properties, "produce", "--topic", f"of-{listener}", input="a record\n")
     assert written.exit_code == 0, written.output
     read = run(properties, "consume", "--topic", f"of-{listener}", "--from-beginning", "--max-messages", "1")
@@ -81,16 +81,16 @@ def test_delegation_tokens(secured: Secured, run: Run) -> None:
     """A token is created, lets in by SCRAM, is renewed and expires."""
     properties = secured.properties("scram")
 
-    def told(*arguments: str, fails: bool = False) -> Any:
+    def ran_tokens(*arguments: str, fails: bool = False) -> Any:
         ran = run(properties, "delegation-tokens", *arguments, "--json")
         assert bool(ran.exit_code) is fails, ran.output
         return ran.output if fails else json.loads(ran.stdout)
 
-    (token,) = told("--create", "--renewer-principal", "User:bob", "--max-life-time-period", "3600000")
+    (token,) = ran_tokens("--create", "--renewer-principal", "User:bob", "--max-life-time-period", "3600000")
     assert (token["owner"], token["requester"], token["renewers"]) == ("User:me", "User:me", ["User:bob"])
-    eventually(lambda: told("--describe") == [token])  # a broker of Apache Kafka learns of it after the answer
-    assert told("--describe", "--owner-principal", "User:me") == [token]
-    assert told("--describe", "--owner-principal", "User:carol") == []
+    eventually(lambda: ran_tokens("--describe") == [token])  # a broker of Apache Kafka learns of it after the answer
+    assert ran_tokens("--describe", "--owner-principal", "User:me") == [token]
+    assert ran_tokens("--describe", "--owner-principal", "User:carol") == []
 
     jaas = f'x.ScramLoginModule required username="{token["token_id"]}" password="{token["hmac"]}" tokenauth="true";'
     by_token = {**properties, "sasl.jaas.config": jaas}
@@ -98,10 +98,10 @@ def test_delegation_tokens(secured: Secured, run: Run) -> None:
     refused = run(by_token, "delegation-tokens", "--create")
     assert refused.exit_code == 1 and "DelegationTokenRequestNotAllowed" in refused.output
 
-    (renewed,) = told("--renew", "--hmac", token["hmac"], "--renew-time-period", "60000")
+    (renewed,) = ran_tokens("--renew", "--hmac", token["hmac"], "--renew-time-period", "60000")
     assert token["issued"] < renewed["expires"] < token["ends"]
-    told("--expire", "--hmac", token["hmac"])
-    eventually(lambda: told("--describe") == [])
-    assert "DelegationTokenNotFound" in told("--renew", "--hmac", token["hmac"], fails=True)
-    assert "must be like User:alice" in told("--create", "--renewer-principal", "bob", fails=True)
-    assert "must be in base64" in told("--renew", "--hmac", "secret", fails=True)
+    ran_tokens("--expire", "--hmac", token["hmac"])
+    eventually(lambda: ran_tokens("--describe") == [])
+    assert "DelegationTokenNotFound" in ran_tokens("--renew", "--hmac", token["hmac"], fails=True)
+    assert "must be like User:alice" in ran_tokens("--create", "--renewer-principal", "bob", fails=True)
+    assert "must be in base64" in ran_tokens("--renew", "--hmac", "secret", fails=True)

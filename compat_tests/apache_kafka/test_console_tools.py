@@ -218,9 +218,9 @@ def test_groups_of_the_consumer_protocol(tools: Tools, topic: str) -> None:
         member.poll(0.1)
     (state,) = rows(tools.groups("--describe", "--group", group, "--state", "--verbose"))
     assert "Stable" in state.values()
-    (told,) = rows(tools.groups("--describe", "--group", group, "--members", "--verbose"))
-    assert told["#PARTITIONS"] == "2"
-    assert f"{topic}:0,1" in told.values()
+    (found,) = rows(tools.groups("--describe", "--group", group, "--members", "--verbose"))
+    assert found["#PARTITIONS"] == "2"
+    assert f"{topic}:0,1" in found.values()
     member.close()
     assert "was successful" in tools.groups("--delete", "--group", group)
 
@@ -278,8 +278,8 @@ def test_the_cluster(tools: Tools, topic: str) -> None:
     assert re.search(r"Fetch\(1\): .*\[usable: \d+\]", versions)
     tools.topics("--create", "--topic", topic, "--partitions", "1")
     text = tools(f"{TOOLS}.LogDirsCommand", "--describe", "--topic-list", topic, "--broker-list", "1")
-    told = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
-    (directory,) = told["brokers"][0]["logDirs"]
+    printed = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
+    (directory,) = printed["brokers"][0]["logDirs"]
     assert directory["error"] is None
     assert [each["partition"] for each in directory["partitions"]] == [f"{topic}-0"]
     quorum = tools(f"{TOOLS}.MetadataQuorumCommand", "describe", "--status")
@@ -340,12 +340,12 @@ def produced_and_consumed(tools: Tools, topic: str, count: int) -> None:
 def test_performance_tools(tools: Tools, topic: str) -> None:
     tools.topics("--create", "--topic", topic, "--partitions", "1")
     produced_and_consumed(tools, topic, 5000)
-    _, told, complaints = tools.run(
+    _, results, complaints = tools.run(
         f"{TOOLS}.EndToEndLatency",
         *("--bootstrap-server", tools.bootstrap, "--topic", topic, "--num-records", "50"),
         *("--producer-acks", "all", "--record-size", "100"),
     )
-    assert "Avg latency" in told, complaints
+    assert "Avg latency" in results, complaints
 
 
 def test_tools_of_the_line_before(kafka_jars: Path, beside: Any, topic: str) -> None:

@@ -101,7 +101,7 @@ class Client:
         """What each partition of the log has, in its order, without what is each broker's own."""
         asked = [fetch("__consumer_offsets", 0, partition=at, v=12, PartitionMaxBytes=1 << 24) for at in KEPT_IN]
         names = {topic_id: name.encode() for name, topic_id in self.saved.items() if isinstance(topic_id, bytes)}
-        told = []
+        results = []
         for answer in self.ask(bootstrap, *asked):
             assert error_codes(answer) == {0}
             records = []
@@ -115,8 +115,8 @@ class Client:
                 for topic_id, name in names.items():
                     value = None if value is None else value.replace(topic_id, name)
                 records.append((key.hex(), None if value is None else value.hex()))
-            told.append(records)
-        return told
+            results.append(records)
+        return results
 
 
 def first(client: Client, bootstrap: str) -> list[Any]:
@@ -124,11 +124,11 @@ def first(client: Client, bootstrap: str) -> list[Any]:
     client.ask(bootstrap, ask("FindCoordinator", v=4, KeyType=0, CoordinatorKeys=["~g"]))
     client.ask(bootstrap, create("~t", 5), create("~u", 2))
     time.sleep(0.3)  # Apache Kafka's coordinator hears of topics after those who ask for metadata; nothing tells when
-    told = client.ask(bootstrap, commit(GroupId="~h"), enter("~h", "~u", GroupId="~h", ServerAssignor="range"))
-    told += client.ask(bootstrap, enter("~p", SubscribedTopicRegex="~u.*", GroupId="~p"))
+    found = client.ask(bootstrap, commit(GroupId="~h"), enter("~h", "~u", GroupId="~h", ServerAssignor="range"))
+    found += client.ask(bootstrap, enter("~p", SubscribedTopicRegex="~u.*", GroupId="~p"))
     # What a pattern stands for is looked up in the background.
-    told += client.ask(bootstrap, beat("~p", GroupId="~p", until=("Assignment.TopicPartitions.0.Partitions", [0, 1])))
-    return [client.without_ids(answer) for answer in told]
+    found += client.ask(bootstrap, beat("~p", GroupId="~p", until=("Assignment.TopicPartitions.0.Partitions", [0, 1])))
+    return [client.without_ids(answer) for answer in found]
 
 
 def test_both_write_the_same_and_go_on_with_each_others(kafka_jars: Path, tmp_path: Path) -> None:
@@ -171,10 +171,10 @@ def test_where_they_are_not_served(
 ) -> None:
     theirs = apache_on(tmp_path / "apache", settings, features=levels)
     ours = BarnabasProcess(tmp_path / "ours", {**HAND_OVER, **settings}, levels)
-    told = []
+    results = []
     for broker in (theirs, ours):
         with running(broker) as bootstrap:
             found = ask("FindCoordinator", v=4, quiet=True, KeyType=0, CoordinatorKeys=["~g"])
-            told.append(Client().ask(bootstrap, found, enter("~a"), leave("~a"), leave(""), shown("~g", "")))
-    assert told[0] == told[1]
-    assert {code for answer in told[0] for code in error_codes(answer)} == {UNSUPPORTED_VERSION}
+            results.append(Client().ask(bootstrap, found, enter("~a"), leave("~a"), leave(""), shown("~g", "")))
+    assert results[0] == results[1]
+    assert {code for answer in results[0] for code in error_codes(answer)} == {UNSUPPORTED_VERSION}

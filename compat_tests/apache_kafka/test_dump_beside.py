@@ -130,7 +130,7 @@ def ours(files: list[Path], *kinds: str, decoder: str | None = None) -> list[Fie
     return found
 
 
-def told(output: str, start: str) -> list[dict[str, str]]:
+def rows_of(output: str, start: str) -> list[dict[str, str]]:
     """The names and values in the lines that begin so; of a record's, up to what was given by a client."""
     lines = [line for line in output.split("\n") if line.startswith(start)]
     return [dict(re.findall(r"(\w+): (\S+)", re.split(r" (?:headerKeys|payload|key): ", line)[0])) for line in lines]
@@ -143,7 +143,7 @@ def logs_of(data: Path, *, internal: bool = False) -> list[Path]:
 def test_batches_and_records(data: Path, theirs: Callable[..., str]) -> None:
     files = logs_of(data) + logs_of(data, internal=True)
     out = theirs(files, "--deep-iteration")
-    batches = told(out, "baseOffset:")
+    batches = rows_of(out, "baseOffset:")
     expected = ours(files, "batch")
     assert len(expected) > 50
     for theirs_, mine in zip(batches, expected, strict=True):
@@ -167,7 +167,7 @@ def test_batches_and_records(data: Path, theirs: Callable[..., str]) -> None:
             "crc": str(mine["crc"]),
             "isvalid": "true",
         }
-    records = told(out, "| offset:")
+    records = rows_of(out, "| offset:")
     of_ours = ours(files, "record")
     assert len(of_ours) > 300
     for theirs_, mine in zip(records, of_ours, strict=True):
@@ -202,23 +202,23 @@ def test_indexes_and_producers(data: Path, theirs: Callable[..., str]) -> None:
         found = [path for path in sorted(data.glob(f"*-*/*{suffix}")) if path.stat().st_size]
         return [path for path in found if not path.parent.name.endswith("-delete")]
 
-    found = told(theirs(files(".index")), "offset:")
+    found = rows_of(theirs(files(".index")), "offset:")
     assert [(each["offset"], each["position"]) for each in found] == [
         (str(each["offset"]), str(each["log_position"])) for each in ours(files(".index"), "index-entry")
     ]
     assert found
-    found = told(theirs(files(".timeindex")), "timestamp:")
+    found = rows_of(theirs(files(".timeindex")), "timestamp:")
     assert [(each["timestamp"], each["offset"]) for each in found] == [
         (str(each["timestamp"]), str(each["offset"])) for each in ours(files(".timeindex"), "timeindex-entry")
     ]
     if files(".txnindex"):
-        found = told(theirs(files(".txnindex")), "version:")
+        found = rows_of(theirs(files(".txnindex")), "version:")
         assert found == [
             {camel(name): str(value) for name, value in each.items() if name not in ("kind", "position")}
             for each in ours(files(".txnindex"), "aborted-transaction")
         ]
         assert len(found) == 8
-    found = told(theirs(files(".snapshot")), "producerId:")
+    found = rows_of(theirs(files(".snapshot")), "producerId:")
     for each, mine in zip(found, ours(files(".snapshot"), "producer"), strict=True):
         assert each["currentTxnFirstOffset"] == optional(
             None if mine["current_txn_first_offset"] < 0 else mine["current_txn_first_offset"]

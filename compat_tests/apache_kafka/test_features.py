@@ -70,8 +70,8 @@ def update_features(bootstrap: str, *updates: tuple[str, int, int]) -> int:
 
 
 def api_versions(bootstrap: str) -> Any:
-    (told,) = play(bootstrap, ask("ApiVersions", v=4, ClientSoftwareName="compat", ClientSoftwareVersion="1"))
-    return told
+    (found,) = play(bootstrap, ask("ApiVersions", v=4, ClientSoftwareName="compat", ClientSoftwareVersion="1"))
+    return found
 
 
 def finalized(bootstrap: str) -> dict[str, int]:

@@ -15,7 +15,7 @@ from barnabas.api_handlers.registry import FORWARDABLE
 from tests.raw import Client
 
 from .clusters import broker, controller
-from .plain import request_of, told
+from .plain import comparable, request_of
 
 pytestmark = pytest.mark.xdist_group("forwarding")  # it has brokers of its own
 
@@ -160,7 +160,7 @@ def answers(port: int) -> list[Any]:
         def ask(name: str, version: int, **values: Any) -> Any:
             return client.ask(request_of(name, version, values), version)
 
-        found: list[Any] = [told(ask(name, version, **values)) for name, version, values in REQUESTS]
+        found: list[Any] = [comparable(ask(name, version, **values)) for name, version, values in REQUESTS]
         wanted = {"topics": [{"name": "auto"}], "allow_auto_topic_creation": True}
         found.append([each.error_code for each in ask("Metadata", 8, **wanted).topics])
         found.append(await_answer(lambda: len(ask("Metadata", 8, **wanted).topics[0].partitions) or None))
@@ -178,7 +178,7 @@ def answers_to_alice(port: int, secured: int) -> list[Any]:
         assert client.ask(request_of("SaslHandshake", 1, {"mechanism": "PLAIN"}), 1).error_code == 0  # type: ignore[attr-defined]
         login: Any = client.ask(request_of("SaslAuthenticate", 2, {"auth_bytes": b"\0alice\0alice"}), 2)
         assert login.error_code == 0
-        return [told(client.ask(request_of(*each), each[1])) for each in OF_ALICE]  # type: ignore[arg-type]
+        return [comparable(client.ask(request_of(*each), each[1])) for each in OF_ALICE]  # type: ignore[arg-type]
 
 
 def coordinator(response: Any) -> int | None:

@@ -78,15 +78,15 @@ class Groups(NamedTuple):
 
 def theirs(table: str) -> list[Row]:
     """Their table by our names."""
-    told = [
+    found = [
         {NAMES.get(name, name.lower().replace("-", "_")): value for name, value in row.items()} for row in rows(table)
     ]
-    return sorted(told, key=str)
+    return sorted(found, key=str)
 
 
-def like(shown: list[Row], told: list[dict[str, Any]]) -> list[Row]:
+def like(shown: list[Row], results: list[dict[str, Any]]) -> list[Row]:
     """Our rows as text, with the columns that theirs have."""
-    return sorted(({name: text_of(row[name]) for name in shown[0]} for row in told), key=str)
+    return sorted(({name: text_of(row[name]) for name in shown[0]} for row in results), key=str)
 
 
 def text_of(value: Any) -> str:
@@ -167,8 +167,8 @@ def test_what_is_told(broker: Any) -> None:
                 assert shown == like(shown, found.run("--describe", "--group", group, *view)), view
             (state,) = found.run("--describe", "--group", group, "--state")
             words = tool("--describe", "--group", group, "--state", "--verbose").split()
-            told = {state["coordinator"].split()[0], state["state"], str(state["members"]), str(state["epoch"])}
-            assert told <= set(words)
+            result = {state["coordinator"].split()[0], state["state"], str(state["members"]), str(state["epoch"])}
+            assert result <= set(words)
         types = {row["group"]: row["type"] for row in found.run("--list") if row["group"].startswith(found.topic)}
         assert types == {found.consumers: "consumer", found.sharers: "share"}
         for option, group in (("--share", found.sharers), ("--consumer", found.consumers)):
@@ -184,8 +184,8 @@ def test_what_is_changed(broker: Any) -> None:
             shown = theirs(tool(*reset, "--dry-run"))
             assert [row["new_offset"] for row in shown] == ["0", "0"]
             assert shown == like(shown, found.run(*reset, "--execute"))
-            told = found.run("--describe", "--group", group)
-            assert [row.get("current_offset", row.get("start_offset")) for row in told] == [0, 0]
+            printed = found.run("--describe", "--group", group)
+            assert [row.get("current_offset", row.get("start_offset")) for row in printed] == [0, 0]
         found.run("--delete-offsets", "--group", found.consumers, "--topic", f"{found.topic}:1")
         assert len(found.run("--describe", "--group", found.consumers)) == 1
         found.run("--delete-offsets", "--group", found.sharers, "--topic", found.topic)

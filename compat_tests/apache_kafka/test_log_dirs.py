@@ -51,9 +51,9 @@ class Told:
     def places(self) -> dict[int, list[tuple[str, bool]]]:
         """Where each partition is by the tool, and whether it is about to be there; sizes and lags make sense."""
         text = self.tools(LOG_DIRS, "--describe", "--topic-list", TOPIC, "--broker-list", "1")
-        told = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
+        started = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
         found: dict[int, list[tuple[str, bool]]] = {}
-        for directory in told["brokers"][0]["logDirs"]:
+        for directory in started["brokers"][0]["logDirs"]:
             assert directory["error"] is None
             for each in directory["partitions"]:
                 assert each["size"] >= 0
@@ -93,7 +93,7 @@ class Told:
 
 
 @contextmanager
-def told(kind: str, home: Path) -> Iterator[Told]:
+def started(kind: str, home: Path) -> Iterator[Told]:
     directories = [home / "a", home / "b"]
     settings = {"log.dirs": ",".join(map(str, directories)), "node.id": "1", "auto.create.topics.enable": "false"}
     with ExitStack() as stack:
@@ -118,7 +118,7 @@ def kinds() -> list[str]:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("kind", kinds())
 def test_partitions_move_by_apache_kafkas_tools(kafka_jars: Path, tmp_path: Path, kind: str) -> None:
-    with told(kind, tmp_path) as one:
+    with started(kind, tmp_path) as one:
         before = one.places()
         assert sorted(place for ((place, _),) in before.values()) == ["a", "a", "a", "b", "b"]
         producer = Producer({"bootstrap.servers": one.broker.bootstrap})
@@ -184,10 +184,10 @@ def epochs(bootstrap: str) -> list[tuple[int, int]]:
     asked = [{"Partition": 0, "LeaderEpoch": epoch, "CurrentLeaderEpoch": -1} for epoch in range(-1, 30)]
     topics = [{"Topic": moving.TOPIC, "Partitions": asked}]
     (answer,) = play(bootstrap, ask("OffsetForLeaderEpoch", v=4, ReplicaId=-1, Topics=topics))
-    told = [(each["LeaderEpoch"], each["EndOffset"]) for each in answer["Topics"][0]["Partitions"]]
-    assert told[0] == (-1, -1)
-    known = [each for each in told if each != (-1, -1)]
-    assert told[1:] == known + [(-1, -1)] * (30 - len(known))
+    started = [(each["LeaderEpoch"], each["EndOffset"]) for each in answer["Topics"][0]["Partitions"]]
+    assert started[0] == (-1, -1)
+    known = [each for each in started if each != (-1, -1)]
+    assert started[1:] == known + [(-1, -1)] * (30 - len(known))
     return known
 
 
@@ -205,20 +205,20 @@ def test_each_goes_on_with_a_move_that_the_other_began(kafka_jars: Path, tmp_pat
         arrive(ours, str(one))
         throttle(bootstrap, "1000")
         interrupted(ours, two)
-        told = epochs(bootstrap)
+        started = epochs(bootstrap)
         ours.kill()
     assert not [index for index in range(moving.PARTITIONS) if (two / f"{moving.TOPIC}-{index}").exists()]
     with running(theirs, kill=True) as bootstrap:
         throttle(bootstrap, None)
         arrive(theirs, str(two))
         assert everything(bootstrap) == before
-        assert epochs(bootstrap)[: len(told)] == told
+        assert epochs(bootstrap)[: len(started)] == started
         before = written(bootstrap, 10)
-        told = epochs(bootstrap)
+        started = epochs(bootstrap)
         throttle(bootstrap, "1000")
         interrupted(theirs, one)
     with running(ours) as bootstrap:
         throttle(bootstrap, None)
         arrive(ours, str(one))
         assert everything(bootstrap) == before
-        assert epochs(bootstrap)[: len(told)] == told
+        assert epochs(bootstrap)[: len(started)] == started

@@ -41,8 +41,8 @@ def joins(*owned: int, version: int = 1) -> list[Step]:
 def syncs() -> Step:
     kind = ConsumerProtocolAssignment.TopicPartition
     everything = ConsumerProtocolAssignment(assigned_partitions=[kind(topic="t", partitions=[0, 1, 2, 3])])
-    told = [{"MemberId": "me", "Assignment": everything.encode_prefixed(1)}]
-    return sync("$m", v=3, Assignments=told)
+    found = [{"MemberId": "me", "Assignment": everything.encode_prefixed(1)}]
+    return sync("$m", v=3, Assignments=found)
 
 
 STEPS: list[Any] = [
@@ -76,15 +76,15 @@ STEPS: list[Any] = [
 
 def without_times(records: list[tuple[str, str | None]]) -> list[tuple[str, Any]]:
     """A classic group's record tells since when the group is what it is."""
-    told: list[tuple[str, Any]] = []
+    results: list[tuple[str, Any]] = []
     for key, value in records:
         decoded = decode_key(bytes.fromhex(key))
         if isinstance(decoded, GroupMetadataKey) and value is not None:
             group = decode_value(decoded, bytes.fromhex(value))
-            told.append((key, str(group).replace(str(group.current_state_timestamp), "a time")))  # type: ignore[attr-defined]
+            results.append((key, str(group).replace(str(group.current_state_timestamp), "a time")))  # type: ignore[attr-defined]
         else:
-            told.append((key, value))
-    return told
+            results.append((key, value))
+    return results
 
 
 def test_both_write_the_same(kafka_jars: Path, tmp_path: Path) -> None:

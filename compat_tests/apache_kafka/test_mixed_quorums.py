@@ -276,10 +276,10 @@ def test_controllers_are_added_and_removed(growing: Growing) -> None:
     changes, (first, *others) = Changes(growing.bootstrap), growing.controllers.items()
     changes.make(1)
     for (node_id, node), kind in zip(others, (APACHE, BARNABAS), strict=True):
-        told = [growing.run(each, "add-controller", "--dry-run", of=node) for each in (APACHE, BARNABAS)]
-        assert told[0] == told[1]
+        printed = [growing.run(each, "add-controller", "--dry-run", of=node) for each in (APACHE, BARNABAS)]
+        assert printed[0] == printed[1]
         added = growing.run(kind, "add-controller", of=node)
-        assert added == told[0].replace("DRY RUN of adding", "Added")
+        assert added == printed[0].replace("DRY RUN of adding", "Added")
         until(lambda node_id=node_id: node_id in growing.voters(), f"{node_id} is a voter")
         changes.make(node_id)
     assert growing.voters() == set(growing.controllers)
@@ -289,8 +289,8 @@ def test_controllers_are_added_and_removed(growing: Growing) -> None:
     gone = growing.describe().current_voters[0]
     assert gone.replica_id == first[0]
     where = ["-i", str(gone.replica_id), "-d", uuid_text(gone.replica_directory_id)]
-    told = [growing.run(each, "remove-controller", *where, "--dry-run") for each in (APACHE, BARNABAS)]
-    assert told[0] == told[1]
+    printed = [growing.run(each, "remove-controller", *where, "--dry-run") for each in (APACHE, BARNABAS)]
+    assert printed[0] == printed[1]
     growing.run(APACHE, "remove-controller", *where)
     until(lambda: growing.voters() == {node_id for node_id, _ in others}, "a voter is gone")
     leader = growing.describe().leader_id

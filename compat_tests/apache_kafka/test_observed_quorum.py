@@ -130,5 +130,5 @@ class Broker(BarnabasProcess):
         return (*where, "--partitions", "2", "--replication-factor", "2")
 
     def topics(self) -> list[str]:
-        told = barnabas("topics", "--bootstrap-server", self.bootstrap, "--list", "--json")
-        return sorted(each if isinstance(each, str) else each["topic"] for each in json.loads(told))
+        found = barnabas("topics", "--bootstrap-server", self.bootstrap, "--list", "--json")
+        return sorted(each if isinstance(each, str) else each["topic"] for each in json.loads(found))

@@ -46,29 +46,29 @@ def ready(bootstrap: str, name: str) -> list[Step]:
 def begin(bootstrap: str, partition: int, *, is_new: bool) -> Open:
     """A transaction of the second or of the first generation, that would have the group at 10 and its partition."""
     name = f"writer-{partition}"
-    *_, told = play(bootstrap, *ready(bootstrap, name), init(name, timeout=TIMEOUT_MS, v=4))
-    assert told["ErrorCode"] == 0, told
-    producer = Open(name, told["ProducerId"], told["ProducerEpoch"], is_new)
+    *_, results = play(bootstrap, *ready(bootstrap, name), init(name, timeout=TIMEOUT_MS, v=4))
+    assert results["ErrorCode"] == 0, results
+    producer = Open(name, results["ProducerId"], results["ProducerEpoch"], is_new)
     place: dict[str, Any] = {"topic": TOPIC, "partition": partition, "v": 5 if is_new else 3}
     steps = [] if is_new else [add_offsets(name, GROUP, **producer.identity, v=3)]
-    *_, told = play(bootstrap, *steps, pending(10 + partition, name, GROUP, **place, **producer.identity))
-    assert told["Topics"][0]["Partitions"] == [{"PartitionIndex": partition, "ErrorCode": 0}]
+    *_, results = play(bootstrap, *steps, pending(10 + partition, name, GROUP, **place, **producer.identity))
+    assert results["Topics"][0]["Partitions"] == [{"PartitionIndex": partition, "ErrorCode": 0}]
     return producer
 
 
 def end(bootstrap: str, producer: Open, *, is_commit: bool) -> None:
     version = 5 if producer.is_new else 4
     step = end_step(is_commit, producer.name, **producer.identity, v=version)
-    told, *_ = play(bootstrap, step, ended(is_commit, producer.name))
-    assert told["ErrorCode"] == 0, told
+    results, *_ = play(bootstrap, step, ended(is_commit, producer.name))
+    assert results["ErrorCode"] == 0, results
 
 
 def offsets(bootstrap: str) -> list[int | str]:
     """Of each partition: the offset, or that it is not stable."""
     topic = {"Name": TOPIC, "PartitionIndexes": list(range(PARTITIONS))}
     group = {"GroupId": GROUP, "Topics": [topic]}
-    (told,) = play(bootstrap, ask("OffsetFetch", v=8, Groups=[group], RequireStable=True))
-    rows = told["Groups"][0]["Topics"][0]["Partitions"]
+    (found,) = play(bootstrap, ask("OffsetFetch", v=8, Groups=[group], RequireStable=True))
+    rows = found["Groups"][0]["Topics"][0]["Partitions"]
     return [UNSTABLE if row["ErrorCode"] == UNSTABLE_OFFSET_COMMIT else row["CommittedOffset"] for row in rows]
 
 

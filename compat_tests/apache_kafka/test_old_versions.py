@@ -100,9 +100,9 @@ def test_segments_are_the_same(previous_kafka: ApacheKafka, beside: Any) -> None
     for broker in (previous_kafka, beside):
         assert transcript(broker, steps, prefix, HELPERS | MODERN) == []
     segment = Path("data", f"{prefix}t-0", f"{0:020d}.log")
-    told = [dumped(PREVIOUS, broker.home / segment) for broker in (previous_kafka, beside)]
-    assert told[0] == told[1]
-    assert sum(line.startswith("| offset") for line in told[0]) == 38
+    found = [dumped(PREVIOUS, broker.home / segment) for broker in (previous_kafka, beside)]
+    assert found[0] == found[1]
+    assert sum(line.startswith("| offset") for line in found[0]) == 38
 
 
 RECORD = re.compile(r"\| offset: (\d+) .*?(?:CreateTime|NoTimestampType): (-?\d+) keySize: (-?\d+) valueSize: (-?\d+)")

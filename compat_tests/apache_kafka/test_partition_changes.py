@@ -63,7 +63,7 @@ def ours(question: Question) -> Question | None:
     record = change.record()
     if record is None:
         return None
-    told = {
+    shown = {
         name: getattr(record, name)
         for name in (
             "isr", "leader", "replicas", "removing_replicas", "adding_replicas", "leader_recovery_state",
@@ -71,8 +71,8 @@ def ours(question: Question) -> Question | None:
         )
     }  # fmt: skip
     directories = record.directories
-    told["directories"] = None if directories is None else [int.from_bytes(each, "big") for each in directories]
-    return told
+    shown["directories"] = None if directories is None else [int.from_bytes(each, "big") for each in directories]
+    return shown
 
 
 def some(chance: random.Random, of: list[int]) -> list[int]:

@@ -53,9 +53,9 @@ def test_who_proves_himself_is_let_in(secured: Secured, listener: str) -> None:
 def test_who_does_not_is_told_at_once(secured: Secured, listener: str, said: dict[str, str], words: str) -> None:
     began = time.monotonic()
     said = {name: value.format(client=secured.client) if "{client}" in value else value for name, value in said.items()}
-    told = {**settings(secured, listener, **said), "default.api.timeout.ms": "60000"}
+    printed = {**settings(secured, listener, **said), "default.api.timeout.ms": "60000"}
     with pytest.raises(Unauthenticated) as refused:
-        Cluster.of(ClientSettings.parse(told)).topics()
+        Cluster.of(ClientSettings.parse(printed)).topics()
     assert words in str(refused.value) and getattr(secured, listener) in str(refused.value)
     assert "secret" not in str(refused.value)
     assert time.monotonic() - began < 30, "it was tried again"

@@ -136,17 +136,17 @@ def test_a_client_far_above_its_share_of_the_time_waits_for_a_second(both: dict[
         asked = [ask(api, client_id="busy", on=api, patient=False, **body) for api, body in OF_A_CLIENT.items()]
         heard = ask("Metadata", client_id="busy", until=("ThrottleTimeMs", 1000), **OF_A_CLIENT["Metadata"])
         answers = play(bootstrap, replace(heard, on="first"), *asked)
-        told = {
+        results = {
             api: (answer.get("ThrottleTimeMs"), len(answer.get("Responses", ())))
             for api, answer in zip(OF_A_CLIENT, answers[1:], strict=True)
         }
         _, took = timed(bootstrap, *(ask("Metadata", client_id="busy", **OF_A_CLIENT["Metadata"]) for _ in range(2)))
         (idle, *_), quick = timed(bootstrap, *(ask("Metadata", **OF_A_CLIENT["Metadata"]) for _ in range(2)))
-        return told, 0.95 < took < 5, idle["ThrottleTimeMs"], quick < 0.9
+        return results, 0.95 < took < 5, idle["ThrottleTimeMs"], quick < 0.9
 
-    told, *others = alike(both, found)
-    assert told["Metadata"][0] == told["Produce"][0] == 1000
-    assert told["Fetch"] == (1000, 0)
+    results, *others = alike(both, found)
+    assert results["Metadata"][0] == results["Produce"][0] == 1000
+    assert results["Fetch"] == (1000, 0)
     assert others == [True, 0, True]
 
 

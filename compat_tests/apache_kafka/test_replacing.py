@@ -56,7 +56,7 @@ def test_apache_kafka_is_replaced(replaced: Replaced, tmp_path: Path) -> None:
     where = ["--bootstrap-server", old.address]
     replaced.run("topics", *where, "--create", "--topic", "orders", "--partitions", "3", "--replication-factor", "1")
     commands = re.findall(r"^\$ barnabas (.*)$", text, re.MULTILINE)
-    told = re.findall(r"^Cluster ID: (.*)$", text, re.MULTILINE)
+    printed = re.findall(r"^Cluster ID: (.*)$", text, re.MULTILINE)
     load = Load(f"{old.address},{replaced.address(2)}", "orders")
     load.goes_on()
     consumer = Consumer({"bootstrap.servers": old.address, "group.id": "g", "auto.offset.reset": "earliest"})
@@ -80,7 +80,7 @@ def test_apache_kafka_is_replaced(replaced: Replaced, tmp_path: Path) -> None:
             old.stop()
         said = replaced.run(*words.split())
         if words.startswith("cluster cluster-id"):
-            assert told == [said.split()[-1]]
+            assert printed == [said.split()[-1]]
         if "--generate" in words:
             (tmp_path / "moves.json").write_text(said.splitlines()[-1])
     load.goes_on()

@@ -115,7 +115,7 @@ CONVERSATIONS: dict[str, list[Any]] = {
 }
 
 
-def told(key: bytes, value: bytes | None, topic_id: bytes, hashes: list[int]) -> tuple[str, Any]:
+def comparable(key: bytes, value: bytes | None, topic_id: bytes, hashes: list[int]) -> tuple[str, Any]:
     """A record without what is its broker's own: the topic's id, what the hash of that comes to, and times."""
     (kind,) = struct.unpack_from(">h", key)
     own = key.replace(topic_id, b"<id>")
@@ -145,7 +145,7 @@ def written(broker: Any, steps: Iterable[Any], prefix: str) -> list[tuple[str, A
     mark = struct.pack(">h", len(group)) + group.encode()
     hashes = [0]
     return [
-        told(bytes(record.key), None if record.value is None else bytes(record.value), topic_id, hashes)
+        comparable(bytes(record.key), None if record.value is None else bytes(record.value), topic_id, hashes)
         for batch in batches(bytearray(data or b""))
         if not batch.is_control
         for record in records_of(batch)

@@ -61,8 +61,8 @@ def work(bootstrap: str, expected: Mapping[Place, int], decide: Callable[[Place]
             place = message.partition(), message.offset()
             found.setdefault(place, message.delivery_count())
             consumer.acknowledge(message, decide(place))
-        told = consumer.commit_sync(timeout=PATIENCE)
-        assert not [error for error in told.values() if error is not None], told
+        printed = consumer.commit_sync(timeout=PATIENCE)
+        assert not [error for error in printed.values() if error is not None], printed
     group.close()
     return found
 

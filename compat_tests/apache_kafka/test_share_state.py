@@ -111,7 +111,7 @@ class Client:
         host, _, port = bootstrap.partition(":")
         run = Play((host, int(port)), "", {})
         run.run(asked)
-        told: dict[str, list[Told]] = {}
+        shown: dict[str, list[Told]] = {}
         for _, _, answer in run.transcript:
             assert error_codes(answer) == {0}
             for key, value in contents(answer["Responses"][0]["Partitions"][0]["Records"] or b""):
@@ -121,8 +121,8 @@ class Client:
                 whose = f"{group} {self.without_ids(topic_id)} {key[20 + size :].hex()}"
                 if kind == SNAPSHOT and value is not None:
                     value = value[: TIMES.start] + value[TIMES.stop :]
-                told.setdefault(whose, []).append((kind, whose, key[:2], value))
-        return told
+                shown.setdefault(whose, []).append((kind, whose, key[:2], value))
+        return shown
 
 
 def test_both_write_the_same_and_read_each_others(kafka_jars: Path, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_both_write_the_same_and_read_each_others(kafka_jars: Path, tmp_path: Pa
                 known[at] = client.play(bootstrap, everything())
                 seen.append((answers, known[at], client.records(bootstrap)))
         assert seen[0] == seen[1]
-        assert {kind for told in seen[0][2].values() for kind, *_ in told} == {SNAPSHOT, UPDATE}
+        assert {kind for entry in seen[0][2].values() for kind, *_ in entry} == {SNAPSHOT, UPDATE}
         logs = [each.log for each in brokers if isinstance(each, ApacheKafka)]
         assert [line for log in logs for line in complaints(log, REFUSALS)] == []
         of_apache = 0 if isinstance(brokers[0], ApacheKafka) else 1

@@ -54,7 +54,7 @@ def node(home: Path, *, standalone: bool) -> ApacheKafka:
     return kafka
 
 
-def told(bootstrap: str, *arguments: str) -> Any:
+def json_of(bootstrap: str, *arguments: str) -> Any:
     ran = CliRunner().invoke(
         commands.barnabas, [arguments[0], "--bootstrap-server", bootstrap, *arguments[1:], "--json"]
     )
@@ -74,12 +74,12 @@ def test_what_we_format_apache_kafka_serves(tmp_path: Path, standalone: bool) ->
     with kafka:
         assert [
             (row["entity"], row["configs"])
-            for row in told(kafka.bootstrap, "configs", "--describe", "--entity-type", "users")
+            for row in json_of(kafka.bootstrap, "configs", "--describe", "--entity-type", "users")
         ] == [
             ({"user": "alice"}, {"SCRAM-SHA-256": "iterations=4096"}),
             ({"user": "bob"}, {"SCRAM-SHA-512": "iterations=8192"}),
         ]
-        features = {row["feature"]: row["finalized"] for row in told(kafka.bootstrap, "features", "describe")}
+        features = {row["feature"]: row["finalized"] for row in json_of(kafka.bootstrap, "features", "describe")}
         assert features["transaction.version"] == 1
         assert features.get("kraft.version", 0) == int(standalone)
 

@@ -95,7 +95,7 @@ class Client:
     def records(self, bootstrap: str) -> list[list[tuple[str, str | None]]]:
         """What each partition of the log has, in its order, without what is each broker's own."""
         asked = [fetch("__consumer_offsets", 0, partition=at, v=12, PartitionMaxBytes=1 << 24) for at in KEPT_IN]
-        told = []
+        results = []
         for answer in self.ask(bootstrap, *asked):
             assert error_codes(answer) == {0}
             records = []
@@ -107,8 +107,8 @@ class Client:
                     blanked[OWN_BYTES[kind]] = bytes(8)
                     value = bytes(blanked)
                 records.append((key.hex(), None if value is None else value.hex()))
-            told.append(records)
-        return told
+            results.append(records)
+        return results
 
 
 def first(client: Client, bootstrap: str) -> None:
@@ -159,9 +159,9 @@ def test_where_they_are_not_served(kafka_jars: Path, tmp_path: Path) -> None:
     levels = {"streams.version": 0}
     theirs = apache_on(tmp_path / "apache", features=levels)
     ours = BarnabasProcess(tmp_path / "ours", HAND_OVER, levels)
-    told = []
+    results = []
     for broker in (theirs, ours):
         with running(broker) as bootstrap:
-            told.append(Client().ask(bootstrap, enter("~a"), beat("~a", -1), beat("~a", 1), shown("~g"), shown("")))
-    assert told[0] == told[1]
-    assert {code for answer in told[0] for code in error_codes(answer)} == {UNSUPPORTED_VERSION}
+            results.append(Client().ask(bootstrap, enter("~a"), beat("~a", -1), beat("~a", 1), shown("~g"), shown("")))
+    assert results[0] == results[1]
+    assert {code for answer in results[0] for code in error_codes(answer)} == {UNSUPPORTED_VERSION}

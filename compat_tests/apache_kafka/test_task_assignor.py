@@ -78,8 +78,8 @@ def test_the_same_tasks(java_program: JavaProgram) -> None:
     for seed in range(150):
         group = Chance(seed)
         for _ in range(6):
-            told = json.loads(java_program.ask(json.dumps(group.question())))
-            assert group.ours() == told, (seed, group.question())
-            for member_id, (active, standby) in told.items():
+            found = json.loads(java_program.ask(json.dumps(group.question())))
+            assert group.ours() == found, (seed, group.question())
+            for member_id, (active, standby) in found.items():
                 group.members[member_id] |= {"active": active, "standby": standby}
             group.change()

@@ -18,7 +18,7 @@ from barnabas.uuids import uuid_text
 from tests.raw import Client
 
 from .mixed import APACHE, BARNABAS, Mixed
-from .plain import request_of, told
+from .plain import comparable, request_of
 
 pytestmark = pytest.mark.xdist_group("forwarding")  # it has brokers of its own
 
@@ -265,7 +265,7 @@ class Asker:
                 if name in ("Fetch", "ListOffsets") and each == FOLLOWER:
                     # which it hears of by its next fetch
                     until(lambda: self.watermark(FOLLOWER) == self.watermark(LEADER))
-                answer = told(self.ask(each, name, version, **values), LEFT_OUT)
+                answer = comparable(self.ask(each, name, version, **values), LEFT_OUT)
                 self.found.append((f"{name} v{version} {brief(values)} to {role}", answer))
 
 

@@ -159,10 +159,10 @@ def scram(port: int, name: str, password: str, extensions: str = ",tokenauth=tru
     if answer["ErrorCode"]:
         return client, answer
     first = bytes(answer["AuthBytes"]).decode()
-    told = dict(each.split("=", 1) for each in first.split(","))
-    salted = hashlib.pbkdf2_hmac("sha512", password.encode(), base64.b64decode(told["s"]), int(told["i"]))
+    found = dict(each.split("=", 1) for each in first.split(","))
+    salted = hashlib.pbkdf2_hmac("sha512", password.encode(), base64.b64decode(found["s"]), int(found["i"]))
     client_key = hmac.digest(salted, b"Client Key", "sha512")
-    final = f"c=biws,r={told['r']}"
+    final = f"c=biws,r={found['r']}"
     signature = hmac.digest(hashlib.sha512(client_key).digest(), f"{bare},{first},{final}".encode(), "sha512")
     proof = bytes(each ^ other for each, other in zip(client_key, signature, strict=True))
     return client, client.token(f"{final},p={base64.b64encode(proof).decode()}".encode())

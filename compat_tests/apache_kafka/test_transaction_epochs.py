@@ -105,7 +105,7 @@ def with_epoch(batch: bytes) -> bytes:
     return batch[: CRC_FROM - 4] + struct.pack(">I", crc32c.crc32c(covered)) + covered
 
 
-def told(bootstrap: str, saved: dict[str, Any]) -> list[tuple[str, str, Any]]:
+def transcript_of(bootstrap: str, saved: dict[str, Any]) -> list[tuple[str, str, Any]]:
     host, _, port = bootstrap.partition(":")
     play = Play((host, int(port)), "", HELPERS)
     play.saved = dict(saved)
@@ -127,7 +127,7 @@ def test_epochs_run_out(kafka_jars: Path, tmp_path: Path) -> None:
         assert all(each["crc_holds"] for each in parse(log_of(directory)))
     shutil.copytree(ours.home / "data", theirs.home / "data")
     with running(ours) as here, running(theirs) as there, ThreadPoolExecutor(2) as pool:
-        mine, wanted = pool.map(lambda bootstrap: told(bootstrap, play.saved), (here, there))
+        mine, wanted = pool.map(lambda bootstrap: transcript_of(bootstrap, play.saved), (here, there))
     found = compare.compare(wanted, mine)
     assert not found, "\n".join(map(str, found))
     assert not ours.complaints()

@@ -144,11 +144,11 @@ def judged(brokers: Pair, steps: list[Step]) -> None:
     prefix = f"files-{next(numbers)}-"
     with ThreadPoolExecutor(2) as pool:
         theirs, ours = pool.map(lambda broker: left(broker, steps, prefix), brokers)
-    told = [
+    shown = [
         f"{path}: Apache Kafka {one!r}, Barnabas {other!r}" for path, one, other in compare.differences(theirs, ours)
     ]
-    if told:
-        pytest.fail("\n".join(told), pytrace=False)
+    if shown:
+        pytest.fail("\n".join(shown), pytrace=False)
     assert theirs["transactions"]
     found = [each for files in theirs["partitions"].values() for each in files.items()]
     assert any(name.endswith(".txnindex") and content for name, content in found)

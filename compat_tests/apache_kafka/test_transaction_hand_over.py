@@ -43,8 +43,8 @@ class Producers:
 
     def state(self, bootstrap: str, txn: str) -> tuple[str, int]:
         (answer,) = self.play(bootstrap, described(txn))
-        (told,) = answer["TransactionStates"]
-        return told["TransactionState"], told["ProducerEpoch"]
+        (found,) = answer["TransactionStates"]
+        return found["TransactionState"], found["ProducerEpoch"]
 
     def offset(self, bootstrap: str, group: str) -> int:
         """What the group has committed for 0 of ``t``, once nothing is pending there."""

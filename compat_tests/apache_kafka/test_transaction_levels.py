@@ -79,10 +79,10 @@ def test_answers_are_the_same(at_level: AtLevel, api: str) -> None:
     asked = [(row, version) for row in ROWS if row.api == api for version in chosen(row, at_level.level)]
     with ThreadPoolExecutor(TOGETHER) as pool:
         found = list(pool.map(lambda one: problems(at_level.brokers, *one), asked))
-    told = []
+    results = []
     for (row, version), wrong in zip(asked, found, strict=True):
         for _ in range(ATTEMPTS - 1):
             wrong = wrong and problems(at_level.brokers, row, version)
-        told += [f"{row.name}, {line}" for line in wrong]
-    if told:
-        pytest.fail("\n".join(told), pytrace=False)
+        results += [f"{row.name}, {line}" for line in wrong]
+    if results:
+        pytest.fail("\n".join(results), pytrace=False)

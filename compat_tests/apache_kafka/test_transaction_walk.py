@@ -68,8 +68,8 @@ class Coordinator:
 
     def create_topic(self) -> None:
         topic = {"Name": TOPIC, "NumPartitions": 3, "ReplicationFactor": 1, "Assignments": [], "Configs": []}
-        told = self.ask("CreateTopics", 7, Topics=[topic], timeoutMs=30_000)
-        assert told["Topics"][0]["ErrorCode"] in (0, 36)
+        printed = self.ask("CreateTopics", 7, Topics=[topic], timeoutMs=30_000)
+        assert printed["Topics"][0]["ErrorCode"] in (0, 36)
         time_out = time.monotonic() + PATIENCE
         while self.ask("Metadata", 12, Topics=[{"Name": TOPIC}], AllowAutoTopicCreation=False)["Topics"][0][
             "ErrorCode"
@@ -81,9 +81,9 @@ class Coordinator:
         expected = {"ProducerId": -1 if producer == -1 else self.producer_id(producer), "ProducerEpoch": epoch}
         time_out = time.monotonic() + PATIENCE
         while True:
-            told = self.ask("InitProducerId", 5, **asked, **expected)
-            if told["ErrorCode"] not in NOT_READY:
-                return told["ErrorCode"], self.name(told["ProducerId"]), told["ProducerEpoch"]
+            found = self.ask("InitProducerId", 5, **asked, **expected)
+            if found["ErrorCode"] not in NOT_READY:
+                return found["ErrorCode"], self.name(found["ProducerId"]), found["ProducerEpoch"]
             assert time.monotonic() < time_out
 
     def add(self, transactional_id: str, producer: int, epoch: int, partitions: list[int], is_new: bool) -> Answer:
@@ -92,8 +92,8 @@ class Coordinator:
         if is_new:
             return self.results(self.ask("AddPartitionsToTxn", 5, Transactions=[transaction(*who, topics)]))
         names = ("V3AndBelowTransactionalId", "V3AndBelowProducerId", "V3AndBelowProducerEpoch")
-        told = self.ask("AddPartitionsToTxn", 3, **dict(zip(names, who, strict=True)), V3AndBelowTopics=topics)
-        return partition_errors(told["ResultsByTopicV3AndBelow"])
+        found = self.ask("AddPartitionsToTxn", 3, **dict(zip(names, who, strict=True)), V3AndBelowTopics=topics)
+        return partition_errors(found["ResultsByTopicV3AndBelow"])
 
     def verify(self, transactional_id: str, producer: int, epoch: int) -> Answer:
         who = (transactional_id, self.producer_id(producer), epoch)
@@ -101,34 +101,34 @@ class Coordinator:
         return self.results(self.ask("AddPartitionsToTxn", 5, Transactions=[asked]))
 
     @staticmethod
-    def results(told: dict[str, Any]) -> Answer:
-        if told["ErrorCode"]:
-            return (told["ErrorCode"],)
-        return partition_errors(told["ResultsByTransaction"][0]["TopicResults"])
+    def results(expected: dict[str, Any]) -> Answer:
+        if expected["ErrorCode"]:
+            return (expected["ErrorCode"],)
+        return partition_errors(expected["ResultsByTransaction"][0]["TopicResults"])
 
     def end(self, transactional_id: str, producer: int, epoch: int, is_commit: bool, is_new: bool) -> Answer:
         asked = {"TransactionalId": transactional_id, "ProducerId": self.producer_id(producer), "ProducerEpoch": epoch}
-        told = self.ask("EndTxn", 5 if is_new else 4, **asked, Committed=is_commit)
-        return told["ErrorCode"], self.name(told.get("ProducerId", -1)), told.get("ProducerEpoch", -1)
+        found = self.ask("EndTxn", 5 if is_new else 4, **asked, Committed=is_commit)
+        return found["ErrorCode"], self.name(found.get("ProducerId", -1)), found.get("ProducerEpoch", -1)
 
     def described(self, transactional_id: str) -> Answer:
         """What is known of the id, once nothing is being ended."""
         time_out = time.monotonic() + PATIENCE
         while True:
-            (told,) = self.ask("DescribeTransactions", 0, TransactionalIds=[transactional_id])["TransactionStates"]
-            if not told["TransactionState"].startswith("Prepare"):
+            (found,) = self.ask("DescribeTransactions", 0, TransactionalIds=[transactional_id])["TransactionStates"]
+            if not found["TransactionState"].startswith("Prepare"):
                 break
             assert time.monotonic() < time_out
-        if told["ErrorCode"]:
-            return (told["ErrorCode"],)
-        partitions = sorted((topic["Topic"], each) for topic in told["Topics"] for each in topic["Partitions"])
-        is_open = told["TransactionStartTimeMs"] >= 0
-        producer = self.name(told["ProducerId"])
+        if found["ErrorCode"]:
+            return (found["ErrorCode"],)
+        partitions = sorted((topic["Topic"], each) for topic in found["Topics"] for each in topic["Partitions"])
+        is_open = found["TransactionStartTimeMs"] >= 0
+        producer = self.name(found["ProducerId"])
         return (
-            told["TransactionState"],
+            found["TransactionState"],
             producer,
-            told["ProducerEpoch"],
-            told["TransactionTimeoutMs"],
+            found["ProducerEpoch"],
+            found["TransactionTimeoutMs"],
             is_open,
             partitions,
         )
@@ -196,9 +196,9 @@ def walk(brokers: Pair, seed: str) -> None:
                 answers = [getattr(each, verb)(transactional_id, *said) for each in both]
                 left = [each.described(transactional_id) for each in both]
                 story.append(f"{verb} {said}: {answers[0]}, {left[0]}")
-                told = "\n".join(story)
-                assert answers[1] == answers[0], f"{transactional_id}, Apache Kafka first:\n{told}"
-                assert left[1] == left[0], f"{transactional_id}, Apache Kafka first:\n{told}"
+                found = "\n".join(story)
+                assert answers[1] == answers[0], f"{transactional_id}, Apache Kafka first:\n{found}"
+                assert left[1] == left[0], f"{transactional_id}, Apache Kafka first:\n{found}"
                 known = left[0]
 
 

@@ -179,8 +179,8 @@ def test_apache_kafka_goes_on_with_what_was_recovered(filled: Filled, tmp_path: 
     try:
         producer = Producer({"bootstrap.servers": broker.bootstrap})
         written: list[tuple[int, bytes]] = []
-        told = lambda error, message: written.append((message.offset(), message.value()))  # noqa: E731
-        producer.produce(TOPIC, b"by Barnabas", partition=0, on_delivery=told)
+        found = lambda error, message: written.append((message.offset(), message.value()))  # noqa: E731
+        producer.produce(TOPIC, b"by Barnabas", partition=0, on_delivery=found)
         assert producer.flush(DEADLINE_SECONDS) == 0
     finally:
         broker.stop()

@@ -48,16 +48,16 @@ class Left(NamedTuple):
 
     def ours(self, verb: str, *arguments: str) -> list[Row]:
         """What our command tells, as text."""
-        told = [self._as_text(row) for row in json.loads(self.run(verb, *arguments, "--json"))]
-        return sorted(told, key=str)
+        printed = [self._as_text(row) for row in json.loads(self.run(verb, *arguments, "--json"))]
+        return sorted(printed, key=str)
 
     def theirs(self, verb: str, *arguments: str) -> list[Row]:
         """What kafka-transactions tells, by our names."""
-        told = [
+        found = [
             {self._name(name): value for name, value in row.items()}
             for row in rows(self.tools.transactions(verb, *arguments))
         ]
-        return sorted((self._as_text(row) for row in told), key=str)
+        return sorted((self._as_text(row) for row in found), key=str)
 
     def run(self, *arguments: str) -> str:
         ran = CliRunner().invoke(commands.barnabas, ["transactions", "--bootstrap-server", self.bootstrap, *arguments])

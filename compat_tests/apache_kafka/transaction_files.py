@@ -97,12 +97,12 @@ def versioned(schema: Any, value: bytes | None) -> Any:
     if value is None:
         return None
     (version,) = struct.unpack_from(">h", value)
-    told = decode(schema, value[2:], version)
-    for each in told.get("TransactionPartitions") or ():
+    found = decode(schema, value[2:], version)
+    for each in found.get("TransactionPartitions") or ():
         each["PartitionIds"].sort()  # sets, in Apache Kafka
-    if told.get("TransactionPartitions"):
-        told["TransactionPartitions"].sort(key=lambda each: each["Topic"])
-    return {"version": version, **told}
+    if found.get("TransactionPartitions"):
+        found["TransactionPartitions"].sort(key=lambda each: each["Topic"])
+    return {"version": version, **found}
 
 
 def offsets(data: Path, prefix: str) -> dict[str, list[Any]]:

@@ -67,13 +67,13 @@ class Group:
         configs: Mapping[str, Any] | None = None,
     ) -> Member:
         """A member of the consumer protocol; ``assignor`` is the broker's."""
-        told = {**COMMON, "bootstrap.servers": self.bootstrap, "group.id": self.group_id}
-        told |= {"group.protocol": "consumer", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        found = {**COMMON, "bootstrap.servers": self.bootstrap, "group.id": self.group_id}
+        found |= {"group.protocol": "consumer", "auto.offset.reset": "earliest", "enable.auto.commit": False}
         if instance is not None:
-            told["group.instance.id"] = instance
+            found["group.instance.id"] = instance
         if assignor is not None:
-            told["group.remote.assignor"] = assignor
-        return self._made(Member(name, {**told, **(configs or {})}, self))
+            found["group.remote.assignor"] = assignor
+        return self._made(Member(name, {**found, **(configs or {})}, self))
 
     def classic_member(self, name: str, assignor: str = "range") -> Member:
         configs = {**COMMON, "bootstrap.servers": self.bootstrap, "group.id": self.group_id}
@@ -87,8 +87,8 @@ class Group:
 
     def sharer(self, mode: str = "explicit", configs: Mapping[str, Any] | None = None) -> ShareConsumer:
         """A member of the share group with this id."""
-        told = {**COMMON, "bootstrap.servers": self.bootstrap, "group.id": self.group_id}
-        consumer = ShareConsumer({**told, "share.acknowledgement.mode": mode, **(configs or {})})
+        found = {**COMMON, "bootstrap.servers": self.bootstrap, "group.id": self.group_id}
+        consumer = ShareConsumer({**found, "share.acknowledgement.mode": mode, **(configs or {})})
         self.cleanup.callback(self._closed, consumer)
         return consumer
 
@@ -110,8 +110,8 @@ class Group:
         )
         with Client(int(self.bootstrap.rpartition(":")[2])) as client:
             answer: Any = client.ask(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1)
-        (told,) = answer.responses
-        assert told.error_code == 0, told.error_message
+        (response,) = answer.responses
+        assert response.error_code == 0, response.error_message
 
     def given(self, name: str, places: Sequence[TopicPartition]) -> None:
         with self.lock:

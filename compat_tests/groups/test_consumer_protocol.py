@@ -268,9 +268,9 @@ def test_what_an_admin_sees_and_may(quick_client: ConfluentClient, members: Grou
     described = admin.describe_consumer_groups([group])[group].result(WAIT_S)
     assert (described.type, described.state) == (ConsumerGroupType.CONSUMER, ConsumerGroupState.STABLE)
     assert described.partition_assignor == "uniform"
-    (told,) = described.members
-    assert (told.client_id, told.host, told.group_instance_id) == ("client of a", "/127.0.0.1", None)
-    assert {(place.topic, place.partition) for place in told.assignment.topic_partitions} == all_of(topic, 2)
+    (shown,) = described.members
+    assert (shown.client_id, shown.host, shown.group_instance_id) == ("client of a", "/127.0.0.1", None)
+    assert {(place.topic, place.partition) for place in shown.assignment.topic_partitions} == all_of(topic, 2)
     back = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 0)])
     with pytest.raises(KafkaException) as raised:
         (answer,) = admin.alter_consumer_group_offsets([back]).values()

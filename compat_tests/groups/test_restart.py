@@ -202,8 +202,8 @@ def lags(broker: Running, group_id: str, topic: str) -> list[int]:
     asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
     with Client(int(broker.bootstrap.rpartition(":")[2])) as client:
         answer: Any = client.ask(DescribeShareGroupOffsetsRequest(groups=[asked]), 1)
-    (told,) = answer.groups
+    (shown,) = answer.groups
     found = {
-        each.partition_index: each.lag for one in told.topics if one.topic_name == topic for each in one.partitions
+        each.partition_index: each.lag for one in shown.topics if one.topic_name == topic for each in one.partitions
     }
     return [found.get(partition, -1) for partition in range(PARTITIONS)]

@@ -60,8 +60,8 @@ def collect(
                 verdict = decide(message)
                 if verdict is not None:
                     consumer.acknowledge(message, verdict)
-            told = consumer.commit_sync(timeout=WAIT_S)
-            assert not [error for error in told.values() if error is not None], told
+            printed = consumer.commit_sync(timeout=WAIT_S)
+            assert not [error for error in printed.values() if error is not None], printed
     return found
 
 

@@ -127,9 +127,9 @@ class Source(Asker):
             records = [(None, b"work", time.time_ns() // 1_000_000)] * self.random.randint(1, 12)
             data = topic.PartitionProduceData(index=0, records=build_batch(records))
             request = ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=[topic(name=TOPIC, partition_data=[data])])
-            (told,) = cast(ProduceResponse, self.ask(request, 9)).responses
-            if not told.partition_responses[0].error_code:
-                self.truth.produced = told.partition_responses[0].base_offset + len(records)
+            (found,) = cast(ProduceResponse, self.ask(request, 9)).responses
+            if not found.partition_responses[0].error_code:
+                self.truth.produced = found.partition_responses[0].base_offset + len(records)
             time.sleep(0.002)
 
 
@@ -184,7 +184,7 @@ class Worker(Asker):
         wanted = [ACCEPT, ACCEPT, ACCEPT, REJECT, RELEASE]
         count = last - first + 1
         types = [self.random.choice(wanted)] if is_whole else self.random.choices(wanted, k=count)
-        told = types * count if len(types) == 1 else types
+        found = types * count if len(types) == 1 else types
         self.truth.given_back(first, last)
         batch = Acknowledged.AcknowledgePartition.AcknowledgementBatch(
             first_offset=first, last_offset=last, acknowledge_types=types
@@ -199,7 +199,7 @@ class Worker(Asker):
         answer = cast(ShareAcknowledgeResponse, self.ask(request, 2))
         if answer.error_code or answer.responses[0].partitions[0].error_code:
             raise Gone
-        for offset, kind in enumerate(told, start=first):
+        for offset, kind in enumerate(found, start=first):
             if kind != RELEASE:
                 self.truth.finished(offset, offset)
 
@@ -280,10 +280,10 @@ def await_start(truth: Truth, broker: BarnabasProcess, topic_id: bytes) -> None:
     )
     with Client(port_of(broker), timeout=SECONDS) as client:
         while not truth.failures:
-            told = cast(ReadShareGroupStateSummaryResponse, client.ask(request, 0)).results[0].partitions[0]
-            if told.start_offset >= last:
+            found = cast(ReadShareGroupStateSummaryResponse, client.ask(request, 0)).results[0].partitions[0]
+            if found.start_offset >= last:
                 break
-            assert time.monotonic() < deadline, (told, last)
+            assert time.monotonic() < deadline, (found, last)
             time.sleep(0.02)
     with truth.lock:
         assert truth.heard >= set(range(last))

@@ -35,12 +35,12 @@ def produce(settings, job):
         for key, value, timestamp in job["records"]
     ]
     producer.flush(SECONDS)
-    told = [each.get(SECONDS) for each in sent]
+    fields_of = [each.get(SECONDS) for each in sent]
     producer.close(SECONDS)
-    return [[each.offset, each.timestamp] for each in told]
+    return [[each.offset, each.timestamp] for each in fields_of]
 
 
-def told(record):
+def fields_of(record):
     headers = [list(each) for each in getattr(record, "headers", None) or ()]
     return [record.offset, record.timestamp, record.timestamp_type, text(record.key), text(record.value), headers]
 
@@ -49,7 +49,7 @@ def poll(consumer, count):
     found, deadline = [], time.monotonic() + SECONDS
     while len(found) < count and time.monotonic() < deadline:
         for records in consumer.poll(200).values():
-            found += [told(each) for each in records]
+            found += [fields_of(each) for each in records]
     return found
 
 

@@ -78,9 +78,9 @@ def run(bootstrap: str, old: tuple[str, tuple[int, ...]], installed: Callable[[s
             env=os.environ | {"PYTHONPATH": str(folder)},
         )
         assert done.returncode == 0, done.stderr[-2000:]
-        told = json.loads(done.stdout)
-        assert told["version"] == version
-        answers: list[Any] = told["answers"]
+        printed = json.loads(done.stdout)
+        assert printed["version"] == version
+        answers: list[Any] = printed["answers"]
         return answers
 
     return do
@@ -104,14 +104,16 @@ def test_it_writes_and_both_read(run: Run, bootstrap: str, topic: str, old: tupl
         {"do": "consume", "topic": topic, "count": 12},
         {"do": "consume", "topic": topic, "count": 8, "offset": 4},
     )
-    assert [offset for told in written for offset, _ in told] == list(range(12))
-    assert {timestamp for told in written for _, timestamp in told} == ({T0 + 5, T0 + 2, T0 + 9} if has_times else {-1})
-    told = [
+    assert [offset for entry in written for offset, _ in entry] == list(range(12))
+    assert {timestamp for entry in written for _, timestamp in entry} == (
+        {T0 + 5, T0 + 2, T0 + 9} if has_times else {-1}
+    )
+    entry = [
         [n, timestamp, 0 if has_times else None, key, value, []]
         for n, (key, value, timestamp) in enumerate(records * 4)
     ]
-    assert again == told
-    assert middle == told[4:]
+    assert again == entry
+    assert middle == entry[4:]
     found = read(bootstrap, topic, 12)
     assert [plain(each) for each in found] == [(n, key, value) for n, (key, value, _) in enumerate(RECORDS * 4)]
     if has_times:
@@ -127,11 +129,11 @@ def test_it_reads_what_is_written_today(run: Run, bootstrap: str, topic: str, ol
         {"do": "consume", "topic": topic, "count": 12}, {"do": "consume", "topic": topic, "count": 5, "offset": 7}
     )
     (kind,) = times(old[1], 0)
-    told = [
+    found = [
         [n, *times(old[1], timestamp), kind, key, value, []] for n, (key, value, timestamp) in enumerate(RECORDS * 4)
     ]
-    assert whole == told
-    assert middle == told[7:]
+    assert whole == found
+    assert middle == found[7:]
 
 
 def test_a_group_goes_on_where_it_was(
@@ -149,15 +151,15 @@ def test_a_group_goes_on_where_it_was(
 def test_where_a_topic_begins_and_ends(run: Run, bootstrap: str, topic: str, old: tuple[str, tuple[int, ...]]) -> None:
     write(bootstrap, topic, [(None, str(n), T0 + n) for n in range(5)], "gzip")
     has_times = old[1] >= (0, 10, 1)
-    (told,) = run({"do": "offsets", "topic": topic} | ({"timestamp": T0 + 3} if has_times else {}))
-    assert told == {"first": 0, "next": 5} | ({"at": [3, T0 + 3]} if has_times else {})
+    (found,) = run({"do": "offsets", "topic": topic} | ({"timestamp": T0 + 3} if has_times else {}))
+    assert found == {"first": 0, "next": 5} | ({"at": [3, T0 + 3]} if has_times else {})
 
 
 def test_a_message_above_its_limit(run: Run, bootstrap: str, topic: str, old: tuple[str, tuple[int, ...]]) -> None:
     """Before 0.10.1 the client had to be told that it asked for too little; from then on it is given the message."""
     write(bootstrap, topic, [(None, "x" * 500, T0)])
-    (told,) = run({"do": "too_small", "topic": topic, "limit": 100})
+    (found,) = run({"do": "too_small", "topic": topic, "limit": 100})
     if old[1] < (0, 10, 1):
-        assert told == "RecordTooLargeError"
+        assert found == "RecordTooLargeError"
     else:
-        assert [each[4] for each in told] == ["x" * 500]
+        assert [each[4] for each in found] == ["x" * 500]

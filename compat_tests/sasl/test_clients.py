@@ -56,7 +56,7 @@ class Secured(NamedTuple):
 
 
 def settings(home: Path, ports: dict[str, int]) -> dict[str, str]:
-    told = {
+    found = {
         "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items()),
         "inter.broker.listener.name": "PLAINTEXT",
         "listener.name.sasl_ssl.ssl.keystore.type": "PEM",
@@ -72,8 +72,8 @@ def settings(home: Path, ports: dict[str, int]) -> dict[str, str]:
         for mechanism, module in MECHANISMS.items():
             name = f"listener.name.{protocol.lower()}.{mechanism.lower()}.sasl.jaas.config"
             users = f' user_{USER}="{PASSWORD}" user_bob="{PASSWORD}"' if mechanism == "PLAIN" else ""
-            told[name] = f"{MODULES}.{module} required{users};"
-    return told
+            found[name] = f"{MODULES}.{module} required{users};"
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -164,16 +164,16 @@ def test_a_user_without_rights(secured: Secured) -> None:
 def test_sessions_end(secured: Secured, mechanism: str) -> None:
     """librdkafka authenticates again on its connection in time (KIP-368): none is lost, and no record is sent twice."""
     way = secured.way("SASL_PLAINTEXT", mechanism)._replace(bootstrap=f"127.0.0.1:{secured.ports[SHORT]}")
-    told: list[object] = []
+    results: list[object] = []
     producer = Producer(
-        {**of_librdkafka(way), "retries": 0, "error_cb": told.append, "topic.metadata.refresh.interval.ms": 500}
+        {**of_librdkafka(way), "retries": 0, "error_cb": results.append, "topic.metadata.refresh.interval.ms": 500}
     )
     deadline = time.monotonic() + 4.5
     while time.monotonic() < deadline:
-        producer.produce(f"short-{mechanism}", b"x", on_delivery=lambda error, _: told.append(error))
+        producer.produce(f"short-{mechanism}", b"x", on_delivery=lambda error, _: results.append(error))
         assert producer.flush(10) == 0
         time.sleep(0.1)
-    assert set(told) == {None}
+    assert set(results) == {None}
 
 
 @pytest.mark.parametrize(

@@ -156,10 +156,10 @@ def of_ours(home: Path, ports: dict[str, int]) -> BarnabasProcess:
 def of_apache(home: Path, ports: dict[str, int]) -> ApacheKafka:
     broker = ApacheKafka(home / "broker", ALONE)
     broker.port = ports["PLAINTEXT"]
-    told = settings(home, ports)
+    found = settings(home, ports)
     controller = broker.properties["listeners"].partition(",")[2]
-    broker.properties |= {**told, "listeners": f"{told['listeners']},{controller}"}
-    broker.properties["advertised.listeners"] = told["listeners"]
+    broker.properties |= {**found, "listeners": f"{found['listeners']},{controller}"}
+    broker.properties["advertised.listeners"] = found["listeners"]
     return broker
 
 

@@ -49,11 +49,11 @@ def way(request: pytest.FixtureRequest) -> tuple[str, str]:
 
 def test_kafkajs(secured: Secured, way: tuple[str, str], tmp_path: Path) -> None:
     modules = str(installed())
-    told = settings(secured, *way)
-    if "mechanism" in told:
-        told["mechanism"] = told["mechanism"].lower()
+    found = settings(secured, *way)
+    if "mechanism" in found:
+        found["mechanism"] = found["mechanism"].lower()
     file = tmp_path / "settings.json"
-    file.write_text(json.dumps(told))
+    file.write_text(json.dumps(found))
     topic = "kafkajs-" + "-".join(way)
     assert run("node", str(PROGRAM), str(file), topic, str(COUNT), NODE_PATH=modules) == SEEN
 
@@ -67,7 +67,7 @@ def test_franz_go(secured: Secured, way: tuple[str, str], tmp_path: Path) -> Non
 
 def test_a_wrong_password(secured: Secured, tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
-    for program, mechanism, told in (
+    for program, mechanism, found in (
         (("node", str(PROGRAM)), "plain", "Authentication failed: Invalid username or password"),
         ((str(built()), "secured"), "SCRAM-SHA-256", "Authentication failed during authentication due to invalid"),
     ):
@@ -78,4 +78,4 @@ def test_a_wrong_password(secured: Secured, tmp_path: Path) -> None:
             capture_output=True, text=True, timeout=90, check=False,
             env={**os.environ, "NODE_PATH": str(installed())},
         )  # fmt: skip
-        assert ran.returncode and told in ran.stderr + ran.stdout, (program, ran.stdout, ran.stderr)
+        assert ran.returncode and found in ran.stderr + ran.stdout, (program, ran.stdout, ran.stderr)

@@ -121,11 +121,11 @@ def consumed(secured: Secured, topic: str, group: str) -> bytes | int:
     raise TimeoutError("nothing was read")
 
 
-def listed(told: str) -> set[tuple[str, ...]]:
+def listed(outcomes: str) -> set[tuple[str, ...]]:
     """Resource type, name, pattern type, principal, host, operation and permission of each ACL in a tool's output."""
     found: set[tuple[str, ...]] = set()
     pattern: tuple[str, ...] = ()
-    for line in told.splitlines():
+    for line in outcomes.splitlines():
         resource = re.search(r"ResourcePattern\(resourceType=(\w+), name=(.*), patternType=(\w+)\)", line)
         pattern = resource.groups() if resource else pattern
         entry = re.search(r"\(principal=(.*), host=(.*), operation=(\w+), permissionType=(\w+)\)", line)
@@ -201,8 +201,8 @@ def test_scram_credentials(command: Command, secured: Secured) -> None:
 def logs_in(secured: Secured, mechanism: str, password: str) -> bool:
     """Whether carol may: librdkafka says either at once and goes on trying, which nobody waits for."""
     said: list[KafkaError] = []
-    told: dict[str, Any] = {**of_bob(secured, mechanism, "carol", password), "error_cb": said.append}
-    admin = AdminClient(told)
+    found: dict[str, Any] = {**of_bob(secured, mechanism, "carol", password), "error_cb": said.append}
+    admin = AdminClient(found)
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         try:
@@ -266,8 +266,8 @@ class Token(NamedTuple):
     owner: str
 
 
-def rows(told: str) -> list[Token]:
-    lines = told.splitlines()
+def rows(outcomes: str) -> list[Token]:
+    lines = outcomes.splitlines()
     heading = next(index for index, line in enumerate(lines) if line.startswith("TOKENID"))
     return [Token(*line.split()[:3]) for line in lines[heading + 1 :] if line.strip()]
 
@@ -278,8 +278,8 @@ def test_delegation_tokens(command: Command, secured: Secured, name: str, tmp_pa
     assert token.owner == owner
     (described,) = rows(command(TOKENS, "--describe", "--owner-principal", owner))
     assert (described.token_id, described.hmac) == (token.token_id, token.hmac)
-    told = command(TOKENS, "--renew", "--renew-time-period", "3600000", "--hmac", token.hmac)
-    assert "Completed renew operation." in told
+    found = command(TOKENS, "--renew", "--renew-time-period", "3600000", "--hmac", token.hmac)
+    assert "Completed renew operation." in found
 
     jaas = login("SCRAM-SHA-512", token.token_id, token.hmac, ' tokenauth="true"')
     file = write(tmp_path / "token.properties", secured.properties("SASL_SSL", "SCRAM-SHA-512", jaas))

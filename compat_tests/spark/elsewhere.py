@@ -66,8 +66,8 @@ def main(kind: str, source: str, target: str, topic: str, folder: str) -> None:
     batches = stream(spark, source, topic, Path(folder))
     options = MirrorOptions(source=source, target=target, topics=(topic,), sync_groups=False)
     mirrored = run_job(options, spark=spark, once=True, checkpoint=str(Path(folder) / "mirror")).rows
-    told = json.dumps({"rows": rows, "streamed": sum(batches), "mirrored": mirrored, "where": workers(spark, kind)})
-    sys.stdout.write(told + "\n")
+    found = json.dumps({"rows": rows, "streamed": sum(batches), "mirrored": mirrored, "where": workers(spark, kind)})
+    sys.stdout.write(found + "\n")
     spark.stop()
 
 

@@ -44,8 +44,8 @@ def rows(table: pa.Table, topic: str, partitions: int) -> list[list[Made]]:
     return found
 
 
-def headers(told: Iterable[Mapping[str, Any]] | None) -> tuple[tuple[str, bytes | None], ...]:
-    return tuple((header["key"], header["value"]) for header in told or ())
+def headers(outcomes: Iterable[Mapping[str, Any]] | None) -> tuple[tuple[str, bytes | None], ...]:
+    return tuple((header["key"], header["value"]) for header in outcomes or ())
 
 
 def milliseconds(timestamp: Any) -> int:

@@ -76,9 +76,9 @@ def test_what_was_exported_comes_back_as_it_was(
     )
     target = f"{topic}-again"
     options = BackfillOptions(source=str(tmp_path), to_topic=target, bootstrap_servers=bootstrap, batch_records=500)
-    told: list[Progress] = []
-    outcome = run_job(options, spark=spark, report=told.append)
-    assert (outcome.rows, outcome.batches, told[-1].lag) == (1_200, 3, 0)
+    results: list[Progress] = []
+    outcome = run_job(options, spark=spark, report=results.append)
+    assert (outcome.rows, outcome.batches, results[-1].lag) == (1_200, 3, 0)
     wanted = by_partition(renamed(sent, target), PARTITIONS)
     assert committed(bootstrap, target) == wanted
     assert run_job(options, spark=spark).rows == 0

@@ -63,8 +63,8 @@ def test_offsets_that_are_out_of_range(spark: SparkSession, bootstrap: str, topi
     cut(bootstrap, topic, 0, 110)
 
     early = {"startingOffsets": f'{{"{topic}": {{"0": 50}}}}'}
-    told = complaint(batch(spark, bootstrap, subscribe=topic, **early).collect)
-    assert f"{topic}-0: the records at offsets 50 to 109 cannot be read" in told and "failOnDataLoss=false" in told
+    found = complaint(batch(spark, bootstrap, subscribe=topic, **early).collect)
+    assert f"{topic}-0: the records at offsets 50 to 109 cannot be read" in found and "failOnDataLoss=false" in found
     rest = batch(spark, bootstrap, subscribe=topic, failOnDataLoss="false", **early).collect()
     assert [row.offset for row in rest] == list(range(110, 120))
     beyond = {"startingOffsets": f'{{"{topic}": {{"0": 500}}}}'}
@@ -73,8 +73,8 @@ def test_offsets_that_are_out_of_range(spark: SparkSession, bootstrap: str, topi
     )
 
     again = {"subscribe": topic, "startingOffsets": "earliest"}
-    told = complaint(lambda: drain(stream(spark, bootstrap, **again), tmp_path))
-    assert f"{topic}-0: the records at offsets 100 to 109 cannot be read" in told
+    found = complaint(lambda: drain(stream(spark, bootstrap, **again), tmp_path))
+    assert f"{topic}-0: the records at offsets 100 to 109 cannot be read" in found
     batches, _ = drain(stream(spark, bootstrap, failOnDataLoss="false", **again), tmp_path)
     assert [row.offset for rows in batches for row in rows] == list(range(110, 120))
 
@@ -90,8 +90,8 @@ def test_a_topic_that_is_deleted_and_made_again_under_a_query(
     recreate(bootstrap, topic, 1)
     new = made(topic, 150, partitions=1, seed=8)
     send(bootstrap, new)
-    told = complaint(lambda: drain(stream(spark, bootstrap, **options), tmp_path))
-    assert f"topic {topic} was deleted and created again" in told and f"{topic}-1: lost" in told
+    found = complaint(lambda: drain(stream(spark, bootstrap, **options), tmp_path))
+    assert f"topic {topic} was deleted and created again" in found and f"{topic}-1: lost" in found
     batches, _ = drain(stream(spark, bootstrap, failOnDataLoss="false", **options), tmp_path)
     rows = plain([row for rows in batches for row in rows])
     assert [(row[1], row[3]) for row in rows] == [(at, record.value) for at, record in enumerate(new)]

@@ -93,8 +93,8 @@ def taken_in(bootstrap: str, topic: str) -> dict[tuple[datetime, str], float]:
 
 def run(*arguments: str) -> dict[str, int]:
     """What the program says last, as JSON."""
-    told: dict[str, int] = json.loads(command(sys.executable, *arguments, cwd=ROOT).splitlines()[-1])
-    return told
+    found: dict[str, int] = json.loads(command(sys.executable, *arguments, cwd=ROOT).splitlines()[-1])
+    return found
 
 
 def command(*words: str, cwd: Path) -> str:

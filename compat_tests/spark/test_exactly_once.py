@@ -30,13 +30,13 @@ class Query:
 
     def start(self, **plan: int) -> subprocess.Popen[bytes]:
         """Begin, with what is to happen in which batch."""
-        told = json.dumps({**plan, "folder": str(self.folder)})
+        found = json.dumps({**plan, "folder": str(self.folder)})
         return subprocess.Popen(
             [
                 *(sys.executable, "-m", "compat_tests.spark.mortal"),
                 *(self.broker.bootstrap, "source", "target", str(self.checkpoint)),
             ],
-            env=environment(**{PLAN: told}),
+            env=environment(**{PLAN: found}),
             cwd=self.folder,
             stdout=subprocess.DEVNULL,
             stderr=(self.folder / "errors").open("ab"),

@@ -174,11 +174,11 @@ def test_bytes_in_text_are_base64(spark: SparkSession, bootstrap: str, filled: F
             row = found.pop((partition, offset))
             assert row["value"] == base64.b64encode(record.value or b"").decode()
             assert row["key"] == base64.b64encode(record.key or b"").decode()
-            told = [
+            shown = [
                 (each["key"], None if each["value"] is None else base64.b64decode(each["value"]))
                 for each in json.loads(row["headers"] or "[]")
             ]
-            assert told == [*record.headers]
+            assert shown == [*record.headers]
     assert not found
 
 

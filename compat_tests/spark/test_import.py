@@ -73,11 +73,11 @@ def test_files_as_they_appear(spark: SparkSession, bootstrap: str, target: str, 
     for number in range(4):
         put(folder, f"{number}.json", [json.dumps(row) for row in rows[number * 100 : number * 100 + 100]])
 
-    told: list[Progress] = []
-    outcome = run_job(options, spark=spark, once=True, checkpoint=checkpoint, report=told.append)
+    results: list[Progress] = []
+    outcome = run_job(options, spark=spark, once=True, checkpoint=checkpoint, report=results.append)
     assert (outcome.batches, outcome.stopped) == (2, False)
     assert outcome.rows == 400  # as Spark counts them: as they are read
-    assert [each.batch for each in told] == [0, 1]
+    assert [each.batch for each in results] == [0, 1]
 
     later = [{**row, "new": True} for row in orders(50, 400)]  # a column that the kept schema does not have
     put(folder, "4.json", [json.dumps(row) for row in later])

@@ -335,15 +335,15 @@ def test_a_bad_record_ends_the_job_where_nobody_says_otherwise(
     topic, out = f"{name}-in", f"{name}-out"
     create(bootstrap, topic, out, partitions=PARTITIONS)
     send(bootstrap, records(topic, [("a", {"n": 1}, START), ("a", b"{", START)]))
-    told: Mapping[str, Any] = {
+    found: Mapping[str, Any] = {
         "tables": (f"t=topic:{topic},format=json,schema=n INT",),
         "sql": "SELECT n FROM t",
         "to": out,
     }
     with pytest.raises(JobFailed, match=rf"value of {topic}-1 at offset 1: it is not JSON of the schema n INT: \{{"):
-        once(**told)
+        once(**found)
     assert not received(bootstrap, out), "nothing of a batch that failed is committed"
-    once(**told, undecodable="null")
+    once(**found, undecodable="null")
     assert sorted(map(str, values(received(bootstrap, out)))) == ["{'n': 1}", "{}"]
 
 

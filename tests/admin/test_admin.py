@@ -55,9 +55,9 @@ def send(broker, *values, topic="orders", **settings):
 
 
 def test_the_broker(broker, admin):
-    status, told = admin("GET", "/")
+    status, results = admin("GET", "/")
     assert status == 200
-    assert (told["bootstrap_servers"], told["node_id"], told["topics"]) == (broker.bootstrap_servers, 1, 0)
+    assert (results["bootstrap_servers"], results["node_id"], results["topics"]) == (broker.bootstrap_servers, 1, 0)
 
 
 def test_topics_and_records(broker, admin):
@@ -138,8 +138,8 @@ def test_rules_by_script_and_scenario(broker, admin):
     ],
 )
 def test_errors_are_json_and_say_what_is_wrong(broker, admin, method, path, body, status, said):
-    found, told = admin(method, path, body)
-    assert (found, said in told["error"]["message"]) == (status, True), told
+    found, results = admin(method, path, body)
+    assert (found, said in results["error"]["message"]) == (status, True), results
 
 
 def test_time(broker, admin):

@@ -209,8 +209,8 @@ class GroupNode(QuietNode):
     def sync(self, member_id, generation_id, assignments=(), group_id="g", version=3, **fields):
         """A SyncGroup, answered at once."""
         Assignment = SyncGroupRequest.SyncGroupRequestAssignment
-        told = [Assignment(member_id=each, assignment=data) for each, data in dict(assignments).items()]
-        names = {"group_id": group_id, "generation_id": generation_id, "member_id": member_id, "assignments": told}
+        found = [Assignment(member_id=each, assignment=data) for each, data in dict(assignments).items()]
+        names = {"group_id": group_id, "generation_id": generation_id, "member_id": member_id, "assignments": found}
         return self.call(SyncGroupRequest(**(names | fields)), version)
 
     def leave(self, member_id, group_id="g"):

@@ -42,9 +42,9 @@ def ask(node, *wishes, version=2):
     ]
     answer = node.ask(alter_replica_log_dirs, AlterReplicaLogDirsRequest(dirs=dirs), version)
     return {
-        (result.topic_name, told.partition_index): told.error_code
+        (result.topic_name, entry.partition_index): entry.error_code
         for result in answer.results
-        for told in result.partitions
+        for entry in result.partitions
     }
 
 
@@ -81,13 +81,13 @@ def test_both_are_described_meanwhile(node, partition):
     manager = node.broker.log_manager
     future = manager.registry.future_logs_in(manager.directories[1])["T", 0]
     described = node.ask(describe_log_dirs, DescribeLogDirsRequest(topics=None), 5)
-    told = {
+    found = {
         (result.log_dir, each.partition_index): (each.partition_size, each.offset_lag, each.is_future_key)
         for result in described.results
         for topic in result.topics
         for each in topic.partitions
     }
-    assert told == {
+    assert found == {
         ("/a", 0): (partition.log.size, 0, False),
         ("/b", 1): (0, 0, False),
         ("/b", 0): (future.size, 1, True),
@@ -210,10 +210,10 @@ def cordon(node, *paths):
 def cordoned(node):
     """As DescribeLogDirs and as the metadata has it."""
     described = node.ask(describe_log_dirs, DescribeLogDirsRequest(topics=None), 5)
-    told = {result.log_dir for result in described.results if result.is_cordoned}
+    found = {result.log_dir for result in described.results if result.is_cordoned}
     directories = {each.directory_id: each.path for each in node.broker.log_manager.directories}
-    assert {directories[each] for each in node.broker.image.brokers[1].cordoned_log_dirs} == told
-    return told
+    assert {directories[each] for each in node.broker.image.brokers[1].cordoned_log_dirs} == found
+    return found
 
 
 def test_cordoned_directories_get_nothing_new(node, partition):

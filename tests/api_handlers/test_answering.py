@@ -10,18 +10,18 @@ from barnabas.errors import CloseConnection
 
 
 def test_who_asks_first_is_told_later():
-    told, later = [], Later()
-    later.then(told.append)
-    assert told == []
+    results, later = [], Later()
+    later.then(results.append)
+    assert results == []
     later.resolve("answer")
-    assert told == ["answer"] and later.response == "answer"
+    assert results == ["answer"] and later.response == "answer"
 
 
 def test_who_asks_late_is_told_at_once():
-    told, later = [], Later()
+    results, later = [], Later()
     later.resolve("answer")
-    later.then(told.append)
-    assert told == ["answer"]
+    later.then(results.append)
+    assert results == ["answer"]
 
 
 def test_a_second_answer_is_a_bug():
@@ -32,22 +32,22 @@ def test_a_second_answer_is_a_bug():
 
 
 def test_no_answer_closes_the_connection():
-    told, later, reason = [], Later(), CloseConnection("there is no answer")
-    later.then(told.append)
+    results, later, reason = [], Later(), CloseConnection("there is no answer")
+    later.then(results.append)
     later.resolve(reason)
-    assert told == [reason]
+    assert results == [reason]
     with pytest.raises(CloseConnection, match="no answer"):
         _ = later.response
 
 
 def test_cancelled_once_and_silent_afterwards():
-    told, cancelled, later = [], [], Later()
-    later.then(told.append)
+    results, cancelled, later = [], [], Later()
+    later.then(results.append)
     later.on_cancel = lambda: cancelled.append(True)
     later.cancel()
     later.cancel()
     later.resolve("too late")
-    assert told == [] and cancelled == [True]
+    assert results == [] and cancelled == [True]
 
 
 def test_cancelling_what_was_answered_does_nothing():

@@ -33,18 +33,18 @@ def ask(node, *topics, version=2):
         for name, *partitions in topics
     ]
     answer = node.ask(delete_records, DeleteRecordsRequest(topics=question, timeout_ms=1000), version)
-    told = [
+    found = [
         ((topic.name, partition.partition_index), (partition.error_code, partition.low_watermark))
         for topic in answer.topics
         for partition in topic.partitions
     ]
-    assert len(dict(told)) == len(told), "told twice"
-    return dict(told)
+    assert len(dict(found)) == len(found), "told twice"
+    return dict(found)
 
 
 def tell(node, offset, topic="T", index=0, version=2):
-    (told,) = ask(node, (topic, (index, offset)), version=version).values()
-    return told
+    (found,) = ask(node, (topic, (index, offset)), version=version).values()
+    return found
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])

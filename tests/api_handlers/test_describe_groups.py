@@ -32,8 +32,8 @@ def test_while_it_rebalances_nothing_is_told_of_what_members_said(group_node):
     group_node.send_join(version=5, group_instance_id="i", name="other")
     (group,) = describe(group_node, 4, "g")
     assert (group.group_state, group.protocol_type, group.protocol_data) == ("PreparingRebalance", "consumer", "")
-    told = [(each.client_id, each.group_instance_id, each.member_metadata) for each in group.members]
-    assert told == [("client", None, b""), ("other", "i", b"")]
+    found = [(each.client_id, each.group_instance_id, each.member_metadata) for each in group.members]
+    assert found == [("client", None, b""), ("other", "i", b"")]
     assert [each.member_assignment for each in group.members] == [b"all", b""]
 
 

@@ -64,8 +64,8 @@ def test_only_what_was_asked_for(node, logs, asked, expected):
 
 
 def test_partitions_do_not_lag(node, logs):
-    told = [p for result in ask(node, None).values() for topic in result.topics for p in topic.partitions]
-    assert {(partition.offset_lag, partition.is_future_key) for partition in told} == {(0, False)}
+    shown = [p for result in ask(node, None).values() for topic in result.topics for p in topic.partitions]
+    assert {(partition.offset_lag, partition.is_future_key) for partition in shown} == {(0, False)}
 
 
 def test_space_is_told_from_version_4_on(node, logs, monkeypatch):

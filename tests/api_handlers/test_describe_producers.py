@@ -59,9 +59,14 @@ def test_an_open_transaction(node, partition):
 )
 def test_refusals(node, partition, name, index, error, explained):
     (topic,) = ask(node, (name, [index]))
-    (told,) = topic.partitions
-    assert (topic.name, told.partition_index, told.error_code, told.active_producers) == (name, index, error.code, [])
-    assert bool(told.error_message) == explained
+    (answer,) = topic.partitions
+    assert (topic.name, answer.partition_index, answer.error_code, answer.active_producers) == (
+        name,
+        index,
+        error.code,
+        [],
+    )
+    assert bool(answer.error_message) == explained
 
 
 def test_a_follower_knows_them_too(node, partition):
@@ -71,8 +76,8 @@ def test_a_follower_knows_them_too(node, partition):
 
 
 def test_as_often_as_asked(node, partition):
-    told = ask(node, ("T", [1, 1]), ("T", []), ("T", [1]))
-    assert [[p.partition_index for p in topic.partitions] for topic in told] == [[1, 1], [], [1]]
+    found = ask(node, ("T", [1, 1]), ("T", []), ("T", [1]))
+    assert [[p.partition_index for p in topic.partitions] for topic in found] == [[1, 1], [], [1]]
     assert ask(node) == []
 
 
@@ -82,8 +87,8 @@ def test_a_transaction_from_its_first_record_to_its_end(node, partition):
         node.append(partition, node.clock.time_ms(), base_sequence=sequence, **identity)
 
     def known():
-        (told,) = ask(node, ("T", [0]))[0].partitions
-        (producer,) = (each for each in told.active_producers if each.producer_id == 4001)
+        (found,) = ask(node, ("T", [0]))[0].partitions
+        (producer,) = (each for each in found.active_producers if each.producer_id == 4001)
         return (
             producer.producer_epoch,
             producer.last_sequence,
@@ -100,8 +105,8 @@ def test_a_transaction_from_its_first_record_to_its_end(node, partition):
 def test_several(node, partition):
     for producer_id in (64, 1, 33, 2**32):
         node.append(partition, 1004, producer_id=producer_id, producer_epoch=0, base_sequence=0)
-    (told,) = ask(node, ("T", [0]))[0].partitions
-    assert sorted(each.producer_id for each in told.active_producers) == [1, 33, 64, 4000, 4001, 2**32]
+    (found,) = ask(node, ("T", [0]))[0].partitions
+    assert sorted(each.producer_id for each in found.active_producers) == [1, 33, 64, 4000, 4001, 2**32]
 
 
 def test_how_long_they_are_remembered_can_be_changed(node, partition):

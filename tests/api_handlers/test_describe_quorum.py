@@ -35,9 +35,9 @@ def test_the_metadata_log(node, version):
     assert (voter.last_fetch_timestamp, voter.last_caught_up_timestamp) == (now_ms, now_ms)
     assert partition.observers == []
     if version >= 2:
-        (told,) = response.nodes
-        assert told.node_id == 1
-        assert [(each.name, each.host, each.port) for each in told.listeners] == [("CONTROLLER", "127.0.0.1", 9093)]
+        (found,) = response.nodes
+        assert found.node_id == 1
+        assert [(each.name, each.host, each.port) for each in found.listeners] == [("CONTROLLER", "127.0.0.1", 9093)]
 
 
 @pytest.mark.parametrize("version", range(3))

@@ -21,11 +21,11 @@ def ask(node):
         )
         response = node.ask(describe_topic_partitions, asked, 0)
         following = response.next_cursor
-        told = [
+        found = [
             (topic.name, topic.error_code, [each.partition_index for each in topic.partitions])
             for topic in response.topics
         ]
-        return told, None if following is None else (following.topic_name, following.partition_index)
+        return found, None if following is None else (following.topic_name, following.partition_index)
 
     return ask
 
@@ -48,7 +48,7 @@ def test_no_names_are_all_topics(ask):
 
 
 @pytest.mark.parametrize(
-    ("limit", "told", "following"),
+    ("limit", "expected", "following"),
     [
         (4, [("t10", 0, up_to(4))], ("t10", 4)),
         (10, [("t10", 0, up_to(10))], ("t3", 0)),
@@ -58,8 +58,8 @@ def test_no_names_are_all_topics(ask):
         (-1, [("t10", 0, [0])], ("t10", 1)),
     ],
 )
-def test_a_page_ends_where_its_limit_is(ask, limit, told, following):
-    assert ask("t10", "t3", limit=limit) == (told, following)
+def test_a_page_ends_where_its_limit_is(ask, limit, expected, following):
+    assert ask("t10", "t3", limit=limit) == (expected, following)
 
 
 def test_topics_that_are_not_there_take_no_room_but_need_some(ask):

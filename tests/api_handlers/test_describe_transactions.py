@@ -66,14 +66,14 @@ def test_partitions_are_grouped_by_topic(ask):
 
 @pytest.mark.parametrize(("transactional_id", "error"), [*FAILING.items(), ("nobody's", TransactionalIdNotFound)])
 def test_beside_an_error_stands_the_id_alone(ask, transactional_id, error):
-    (told,) = ask(transactional_id)
-    assert (told.error_code, told.transactional_id) == (error.code, transactional_id)
-    assert fields(told) == ("", 0, 0, 0, 0, [])
+    (answer,) = ask(transactional_id)
+    assert (answer.error_code, answer.transactional_id) == (error.code, transactional_id)
+    assert fields(answer) == ("", 0, 0, 0, 0, [])
 
 
 def test_as_often_as_asked_and_in_that_order(ask):
-    told = ask("open", "nobody's", "idle", "open")
-    assert [(each.transactional_id, each.error_code) for each in told] == [
+    found = ask("open", "nobody's", "idle", "open")
+    assert [(each.transactional_id, each.error_code) for each in found] == [
         ("open", 0),
         ("nobody's", TransactionalIdNotFound.code),
         ("idle", 0),
@@ -90,8 +90,8 @@ def node(quiet_node):
 
 def described(node, transactional_id):
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-    (told,) = node.ask(describe_transactions, request, 0).transaction_states
-    return told
+    (found,) = node.ask(describe_transactions, request, 0).transaction_states
+    return found
 
 
 def test_who_is_no_coordinator_says_so(node):

@@ -46,8 +46,8 @@ def test_groups_are_listed_as_they_are_by_then(group_node):
     group_node.stable("g")
     group_node.stable("h")
     group_node.clock.skip(10 + MS)
-    told = {each.group_id: each.group_state for each in group_node.call(ListGroupsRequest(), 4).groups}
-    assert told == {"g": "Empty", "h": "Empty"}
+    found = {each.group_id: each.group_state for each in group_node.call(ListGroupsRequest(), 4).groups}
+    assert found == {"g": "Empty", "h": "Empty"}
 
 
 @pytest.mark.parametrize(("seconds", "code"), [(45 - MS, NonEmptyGroup.code), (45 + MS, NONE)])
@@ -120,10 +120,10 @@ def share_node():
     return node
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(30 - MS, []), (30 + MS, [(0, 0, 2)])])
-def test_a_lock_ends_before_the_next_fetch(share_node, seconds, told):
+@pytest.mark.parametrize(("seconds", "expected"), [(30 - MS, []), (30 + MS, [(0, 0, 2)])])
+def test_a_lock_ends_before_the_next_fetch(share_node, seconds, expected):
     share_node.clock.skip(seconds)
-    assert acquired(share_node.fetch(0, 0, member="bob", connection=2, max_wait_ms=0)).get(0, []) == told
+    assert acquired(share_node.fetch(0, 0, member="bob", connection=2, max_wait_ms=0)).get(0, []) == expected
 
 
 @pytest.mark.parametrize(("seconds", "code"), [(30 - MS, NONE), (30 + MS, InvalidRecordState.code)])

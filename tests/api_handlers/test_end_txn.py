@@ -93,8 +93,8 @@ def test_partitions_are_added(node, producer, version):
 @pytest.mark.parametrize("version", range(6))
 def test_one_that_is_not_there_spoils_them_all(node, producer, version):
     unknown, others = UnknownTopicOrPartition.code, OperationNotAttempted.code
-    told = add(node, producer, version, t=[0, 3], none=[0])
-    assert told == {("t", 0): others, ("t", 3): unknown, ("none", 0): unknown}
+    found = add(node, producer, version, t=[0, 3], none=[0])
+    assert found == {("t", 0): others, ("t", 3): unknown, ("none", 0): unknown}
     assert node.broker.transactions.describe("x").state == "Empty"
 
 
@@ -102,8 +102,8 @@ def test_one_that_is_not_there_spoils_them_all(node, producer, version):
 def test_the_broker_s_own_topics_are_for_brokers_to_add(node, producer, version):
     others = NONE if version >= 4 else OperationNotAttempted.code
     refused = NONE if version >= 4 else TopicAuthorizationFailed.code
-    told = add(node, producer, version, t=[0], __transaction_state=[1])
-    assert told == {("t", 0): others, ("__transaction_state", 1): refused}
+    found = add(node, producer, version, t=[0], __transaction_state=[1])
+    assert found == {("t", 0): others, ("__transaction_state", 1): refused}
 
 
 def test_what_is_asked_twice_is_answered_twice(node, producer):
@@ -114,8 +114,8 @@ def test_what_is_asked_twice_is_answered_twice(node, producer):
         v3_and_below_topics=[Topic(name="t", partitions=[0, 0]), Topic(name="u", partitions=[])],
     )
     results = node.call(request, 3).results_by_topic_v3_and_below
-    told = [(each.name, [one.partition_index for one in each.results_by_partition]) for each in results]
-    assert told == [("t", [0, 0]), ("u", [])]
+    found = [(each.name, [one.partition_index for one in each.results_by_partition]) for each in results]
+    assert found == [("t", [0, 0]), ("u", [])]
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -141,8 +141,8 @@ def test_several_transactions_at_once(node, producer):
             transaction((other[0] + 1, 0), topics, "z"),
         ]
     )
-    told = {each.transactional_id: codes(each.topic_results) for each in node.call(request, 5).results_by_transaction}
-    assert told == {
+    found = {each.transactional_id: codes(each.topic_results) for each in node.call(request, 5).results_by_transaction}
+    assert found == {
         "x": {("t", 0): NONE},
         "y": {("t", 0): NONE},
         "z": {("t", 0): InvalidProducerIdMapping.code},

@@ -84,8 +84,8 @@ def test_a_negative_limit_of_all_stops_the_first_partition_only(node, log):
 
 def test_what_is_not_there_is_told_last_and_in_a_shape_of_its_own(node, log):
     (topic,) = answered(send(node, asked({7: 0, 0: 9, 1: 0}))).responses
-    told = [(each.partition_index, each.error_code, each.aborted_transactions) for each in topic.partitions]
-    assert told == [(0, 1, None), (1, 0, None), (7, 3, [])]
+    found = [(each.partition_index, each.error_code, each.aborted_transactions) for each in topic.partitions]
+    assert found == [(0, 1, None), (1, 0, None), (7, 3, [])]
 
 
 def test_as_many_as_fit(node, log):

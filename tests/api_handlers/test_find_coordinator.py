@@ -32,8 +32,8 @@ def test_several_groups_are_here(group_node, version):
     answers = several(group_node, version, "g", "", "g")
     assert [each.key for each in answers] == ["g", "", "g"]
     for each in answers:
-        told = (each.error_code, each.error_message, each.node_id, each.host, each.port)
-        assert told == (NONE, "", 1, "127.0.0.1", 9092)
+        found = (each.error_code, each.error_message, each.node_id, each.host, each.port)
+        assert found == (NONE, "", 1, "127.0.0.1", 9092)
 
 
 def test_no_keys_no_coordinators(group_node):

@@ -465,8 +465,8 @@ def test_the_levels_of_loggers_belong_to_the_broker_and_the_rest_to_the_controll
         (77, "2", []),
     )
     response = asked(elsewhere, request, 1)
-    told = [(each.resource_type, each.resource_name, each.error_code) for each in response.responses]
-    assert told == [
+    found = [(each.resource_type, each.resource_name, each.error_code) for each in response.responses]
+    assert found == [
         (LOGGER, "2", 0),
         (TOPIC, "t", 0),
         (TOPIC, "nope", UnknownTopicOrPartition.code),
@@ -555,5 +555,5 @@ def test_a_controller_names_what_is_asked_twice(node):
     node.create_topic("t")
     twice = (TOPIC, "t", [("retention.ms", "5")])
     response = at_controller(node.broker, altering(twice, twice, (BROKER, "7", [("log.retention.ms", "7")])), 1)
-    told = [(each.error_code, each.error_message) for each in response.responses]
-    assert told == [(InvalidRequest.code, "Duplicate resource.")] * 2 + [(0, None)]
+    found = [(each.error_code, each.error_message) for each in response.responses]
+    assert found == [(InvalidRequest.code, "Duplicate resource.")] * 2 + [(0, None)]

@@ -44,8 +44,8 @@ def test_what_a_producer_had_does_not_matter(node, had):
 @pytest.mark.parametrize("had", [(5, -1), (-1, 0)])
 def test_half_of_it_is_no_request(node, had):
     for transactional_id in (None, "t"):
-        told = ask(node, transactional_id=transactional_id, producer_id=had[0], producer_epoch=had[1])
-        assert told == (InvalidRequest.code, -1, -1)
+        found = ask(node, transactional_id=transactional_id, producer_id=had[0], producer_epoch=had[1])
+        assert found == (InvalidRequest.code, -1, -1)
     assert ask(node, version=2, producer_id=had[0], producer_epoch=had[1])[0] == NONE  # version 2 does not carry them
 
 
@@ -56,8 +56,8 @@ def test_a_time_out_is_for_transactions(node, timeout):
 
 def test_ids_come_in_blocks_that_the_metadata_log_keeps(node):
     assert node.broker.image.next_producer_id == 0
-    told = [ask(node)[1] for _ in range(BLOCK + 2)]
-    assert told == list(range(BLOCK + 2))
+    found = [ask(node)[1] for _ in range(BLOCK + 2)]
+    assert found == list(range(BLOCK + 2))
     assert node.broker.image.next_producer_id == 2 * BLOCK
 
 

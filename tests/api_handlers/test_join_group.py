@@ -26,10 +26,15 @@ def test_old_versions_join_at_once(group_node, version):
 
 @pytest.mark.parametrize("version", range(4, 10))
 def test_newer_versions_are_told_their_id_first(group_node, version):
-    told = group_node.join(version=version)
-    assert (told.error_code, told.generation_id, told.leader, told.members) == (MemberIdRequired.code, -1, "", [])
-    answer = group_node.join(version=version, member_id=told.member_id)
-    assert (answer.error_code, answer.generation_id, answer.member_id) == (NONE, 1, told.member_id)
+    response = group_node.join(version=version)
+    assert (response.error_code, response.generation_id, response.leader, response.members) == (
+        MemberIdRequired.code,
+        -1,
+        "",
+        [],
+    )
+    answer = group_node.join(version=version, member_id=response.member_id)
+    assert (answer.error_code, answer.generation_id, answer.member_id) == (NONE, 1, response.member_id)
     assert answer.protocol_type == ("consumer" if version >= 7 else None)
     assert not answer.skip_assignment
 
@@ -83,8 +88,8 @@ def test_a_static_member_is_named_after_its_instance(group_node):
 
 
 def test_a_client_without_a_name(group_node):
-    told = group_node.join(name=None)
-    assert told.member_id.startswith("-")
+    found = group_node.join(name=None)
+    assert found.member_id.startswith("-")
 
 
 def test_the_answer_waits_for_the_others(group_node):

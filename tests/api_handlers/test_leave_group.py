@@ -14,7 +14,7 @@ def leave(node, version, *members, group_id="g"):
     return node.call(LeaveGroupRequest(group_id=group_id, members=members), version)
 
 
-def told(answer):
+def removed_members(answer):
     return [(each.member_id, each.group_instance_id, each.error_code) for each in answer.members]
 
 
@@ -23,7 +23,7 @@ def test_a_member_leaves(group_node, version):
     member_id = group_node.stable()
     answer = leave(group_node, version, Member(member_id=member_id))
     assert answer.error_code == NONE
-    assert told(answer) == ([] if version < 3 else [(member_id, None, NONE)])
+    assert removed_members(answer) == ([] if version < 3 else [(member_id, None, NONE)])
     assert group_node.broker.groups.describe("g").state == "Empty"
 
 
@@ -36,7 +36,7 @@ def test_somebody_who_is_not_there(group_node, version, group_id):
         assert answer.error_code == UnknownMemberId.code
     else:
         assert answer.error_code == NONE
-        assert told(answer) == [("nobody", None, UnknownMemberId.code)]
+        assert removed_members(answer) == [("nobody", None, UnknownMemberId.code)]
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
@@ -49,7 +49,7 @@ def test_several_at_once(group_node, version):
         Member(member_id=member_id),
         Member(member_id=member_id),
     ]
-    assert told(leave(group_node, version, *members)) == [
+    assert removed_members(leave(group_node, version, *members)) == [
         ("", None, UnknownMemberId.code),
         ("", "i", UnknownMemberId.code),
         (member_id, "i", UnknownMemberId.code),
@@ -61,21 +61,21 @@ def test_several_at_once(group_node, version):
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_an_instance_is_taken_out_by_its_name(group_node, version):
     group_node.join(version=5, group_instance_id="i")
-    assert told(leave(group_node, version, Member(member_id="", group_instance_id="i"))) == [("", "i", NONE)]
+    assert removed_members(leave(group_node, version, Member(member_id="", group_instance_id="i"))) == [("", "i", NONE)]
 
 
 def test_nobody_leaves(group_node):
     group_node.stable()
-    assert told(leave(group_node, 5)) == []
+    assert removed_members(leave(group_node, 5)) == []
 
 
 @pytest.mark.parametrize("version", range(6))
 def test_no_group_id(group_node, version):
     answer = leave(group_node, version, Member(member_id="m"), group_id="")
-    assert (answer.error_code, told(answer)) == (InvalidGroupId.code, [])
+    assert (answer.error_code, removed_members(answer)) == (InvalidGroupId.code, [])
 
 
 @pytest.mark.parametrize("version", range(6))
 def test_without_its_topic_there_is_no_coordinator(quiet_group_node, version):
     answer = leave(quiet_group_node, version, Member(member_id="m"))
-    assert (answer.error_code, told(answer)) == (NotCoordinator.code, [])
+    assert (answer.error_code, removed_members(answer)) == (NotCoordinator.code, [])

@@ -22,16 +22,16 @@ def list_groups(node, version, **fields):
 
 @pytest.mark.parametrize("version", range(6))
 def test_all(node, version):
-    told = list_groups(node, version)
-    assert {each.group_id: each.protocol_type for each in told.values()} == {
+    found = list_groups(node, version)
+    assert {each.group_id: each.protocol_type for each in found.values()} == {
         "stable": "consumer",
         "simple": "",
         "pending": "",
     }
-    states = {each.group_id: each.group_state for each in told.values()}
+    states = {each.group_id: each.group_state for each in found.values()}
     known = {"stable": "Stable", "simple": "Empty", "pending": "Empty"}
     assert states == (known if version >= 4 else dict.fromkeys(known, ""))
-    assert {each.group_type for each in told.values()} == {"classic" if version >= 5 else ""}
+    assert {each.group_type for each in found.values()} == {"classic" if version >= 5 else ""}
 
 
 @pytest.mark.parametrize("version", [4, 5])

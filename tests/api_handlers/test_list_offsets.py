@@ -46,8 +46,8 @@ def tell(node, timestamp, version=11, topic="T", replica_id=-1, isolation_level=
     question = request(asked(timestamp, **options), topic=topic, replica_id=replica_id, isolation_level=isolation_level)
     (answered,) = node.ask(list_offsets, question, version).topics
     assert answered.name == topic
-    (told,) = answered.partitions
-    return told.error_code, told.timestamp, told.offset, told.leader_epoch
+    (answer,) = answered.partitions
+    return answer.error_code, answer.timestamp, answer.offset, answer.leader_epoch
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_a_partition_twice_is_refused_wherever_it_stands(node, partition):
         Topic(name="T", partitions=[asked(EARLIEST)]),
     ]
     answer = node.ask(list_offsets, ListOffsetsRequest(replica_id=-1, topics=topics), 7)
-    told = {topic.name: {p.partition_index: p.error_code for p in topic.partitions} for topic in answer.topics}
+    found = {topic.name: {p.partition_index: p.error_code for p in topic.partitions} for topic in answer.topics}
     assert len(answer.topics) == 2
-    assert told == {"T": {0: InvalidRequest.code, 1: NONE}, "nope": {0: UnknownTopicOrPartition.code}}
+    assert found == {"T": {0: InvalidRequest.code, 1: NONE}, "nope": {0: UnknownTopicOrPartition.code}}
 
 
 def test_nothing_asked(node):
@@ -191,7 +191,7 @@ def test_nothing_asked(node):
 
 def starts(node, *partitions, topic="T"):
     (answered,) = node.ask(list_offsets, request(*partitions, topic=topic), 0).topics
-    return [(told.error_code, told.old_style_offsets) for told in answered.partitions]
+    return [(entry.error_code, entry.old_style_offsets) for entry in answered.partitions]
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def fetch(node, member_id, epoch, version=9):
 
 @pytest.mark.parametrize("version", [9, 10])
 @pytest.mark.parametrize(
-    ("member_id", "epoch", "told"),
+    ("member_id", "epoch", "expected"),
     [
         ("me", EPOCH, (NONE, [5])),
         (None, -1, (NONE, [5])),
@@ -136,9 +136,9 @@ def fetch(node, member_id, epoch, version=9):
         ("", -1, (UnknownMemberId.code, [])),
     ],
 )
-def test_fetch(node, version, member_id, epoch, told):
+def test_fetch(node, version, member_id, epoch, expected):
     assert commit(node) == NONE
-    assert fetch(node, member_id, epoch, version) == told
+    assert fetch(node, member_id, epoch, version) == expected
 
 
 def test_fetch_by_a_version_that_knows_no_epochs(node):
@@ -225,8 +225,8 @@ def test_offset_delete(node):
         Topic(name=name, partitions=[Topic.OffsetDeleteRequestPartition(partition_index=0)]) for name in ("t", "u")
     ]
     request = OffsetDeleteRequest(group_id="g", topics=asked)
-    told = {each.name: each.partitions[0].error_code for each in node.call(request, 0).topics}
-    assert told == {"t": GroupSubscribedToTopic.code, "u": NONE}
+    found = {each.name: each.partitions[0].error_code for each in node.call(request, 0).topics}
+    assert found == {"t": GroupSubscribedToTopic.code, "u": NONE}
     assert node.broker.groups.fetch_offsets("g").keys() == {"t"}
 
 

@@ -174,16 +174,16 @@ def test_no_request_keeps_the_loop_for_long(node, partition):
     for _ in range(40):
         big = build_batch([(None, bytes(60_000), node.clock.time_ms())])
         partition.append(RecordBatch.parse(big), node.clock.time_ms())
-    (told,) = answered(ask(node, 0, 3, partition_max_bytes=1 << 30), 3)
-    assert CONVERTED_BYTES // 2 < len(told.records) <= CONVERTED_BYTES
+    (found,) = answered(ask(node, 0, 3, partition_max_bytes=1 << 30), 3)
+    assert CONVERTED_BYTES // 2 < len(found.records) <= CONVERTED_BYTES
     names = [f"t{n}" for n in range(20)]
     for name in names:
         node.create_topic(name)
     for name in names:
         for _ in range(4):
             node.broker.partition(name, 0).append(RecordBatch.parse(bytearray(big)), node.clock.time_ms())
-    told = answered(ask(node, 0, 1, topics=names), 1)
-    assert [offsets(each) for each in told] == [[0]] * 20
+    found = answered(ask(node, 0, 1, topics=names), 1)
+    assert [offsets(each) for each in found] == [[0]] * 20
 
 
 def marker(node, partition):
@@ -237,13 +237,13 @@ def test_an_append_ends_the_waiting(node, partition, version):
     assert isinstance(later, Later)
     node.append(partition, node.clock.time_ms())
     node.clock.advance(0)
-    (told,) = answered(later.response, version)
-    assert offsets(told) == [0]
+    (found,) = answered(later.response, version)
+    assert offsets(found) == [0]
 
 
 @pytest.mark.parametrize(("version", "error"), [(0, 6), (3, 6), (5, 6), (6, 56), (11, 56)])
 def test_a_disk_that_failed(node, partition, version, error):
     """KAFKA_STORAGE_ERROR came with version 6; older clients look for another leader."""
     partition.log.go_offline("gone")
-    (told,) = answered(ask(node, 0, version), version)
-    assert told.error_code == error
+    (answer,) = answered(ask(node, 0, version), version)
+    assert answer.error_code == error

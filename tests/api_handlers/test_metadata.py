@@ -33,7 +33,7 @@ def ask(node):
     return ask
 
 
-def told(response):
+def topics_of(response):
     """Error and number of partitions of each topic, in the answer's order."""
     return [(topic.name, topic.error_code, len(topic.partitions)) for topic in response.topics]
 
@@ -86,15 +86,20 @@ def test_a_topic_in_every_version(node, ask, version):
 def test_topics_come_as_they_were_asked_for_and_unknown_ones_last(node, ask):
     for name in ("a", "b"):
         node.create_topic(name)
-    assert told(ask(request("x", "b", "a b", "a", "b", "x"))) == [("b", 0, 1), ("a", 0, 1), ("x", 3, 0), ("a b", 17, 0)]
+    assert topics_of(ask(request("x", "b", "a b", "a", "b", "x"))) == [
+        ("b", 0, 1),
+        ("a", 0, 1),
+        ("x", 3, 0),
+        ("a b", 17, 0),
+    ]
 
 
 @pytest.mark.parametrize("version", ALL_VERSIONS)
 def test_null_is_everything_and_nothing_is_nothing_but_for_version_0(node, ask, version):
     node.create_topic("orders")
-    assert told(ask(request(), version)) == ([("orders", 0, 1)] if version == 0 else [])
+    assert topics_of(ask(request(), version)) == ([("orders", 0, 1)] if version == 0 else [])
     if version:
-        assert told(ask(everything(), version)) == [("orders", 0, 1)]
+        assert topics_of(ask(everything(), version)) == [("orders", 0, 1)]
 
 
 @pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state", "__share_group_state"])
@@ -107,7 +112,7 @@ def test_internal_topics_are_marked_even_if_they_are_not_there(node, ask, name):
 
 
 def test_the_metadata_log_is_shown_to_nobody(ask):
-    assert told(ask(request("__cluster_metadata", auto=True))) == [("__cluster_metadata", 3, 0)]
+    assert topics_of(ask(request("__cluster_metadata", auto=True))) == [("__cluster_metadata", 3, 0)]
 
 
 # ---------------------------------------------------------------- creation
@@ -115,8 +120,8 @@ def test_the_metadata_log_is_shown_to_nobody(ask):
 
 @pytest.mark.parametrize("version", ALL_VERSIONS)
 def test_a_topic_that_is_asked_for_is_made_and_told_at_the_next_asking(node, ask, version):
-    assert told(ask(request("orders", auto=True), version)) == [("orders", 3, 0)]
-    assert told(ask(request("orders", auto=True), version)) == [("orders", 0, 1)]
+    assert topics_of(ask(request("orders", auto=True), version)) == [("orders", 3, 0)]
+    assert topics_of(ask(request("orders", auto=True), version)) == [("orders", 0, 1)]
     assert node.broker.partition("orders", 0).leads
 
 
@@ -133,19 +138,19 @@ def test_nothing_is_made_where_the_broker_does_not_allow_it(quiet_node):
 
 @pytest.mark.parametrize("auto", [True, False])
 def test_illegal_names_are_refused_at_once(node, ask, auto):
-    assert told(ask(request("a b", ".", "", auto=auto))) == [("a b", 17, 0), (".", 17, 0), ("", 17, 0)]
+    assert topics_of(ask(request("a b", ".", "", auto=auto))) == [("a b", 17, 0), (".", 17, 0), ("", 17, 0)]
     assert node.broker.image.topics_by_name == {}
 
 
 def test_a_name_that_collides_stays_unknown(node, ask):
     node.create_topic("a.b")
-    assert told(ask(request("a_b", auto=True))) == told(ask(request("a_b", auto=True))) == [("a_b", 3, 0)]
+    assert topics_of(ask(request("a_b", auto=True))) == topics_of(ask(request("a_b", auto=True))) == [("a_b", 3, 0)]
 
 
 def test_internal_topics_are_made_as_their_coordinators_want_them(quiet_node):
     node = quiet_node(**{"offsets.topic.num.partitions": "7", "offsets.topic.replication.factor": "1"})
     node.ask(metadata, request("__consumer_offsets", auto=True), 13)
-    assert told(node.ask(metadata, request("__consumer_offsets"), 13)) == [("__consumer_offsets", 0, 7)]
+    assert topics_of(node.ask(metadata, request("__consumer_offsets"), 13)) == [("__consumer_offsets", 0, 7)]
     assert node.broker.image.configs_of(2, "__consumer_offsets")["cleanup.policy"] == "compact"
 
 
@@ -168,10 +173,10 @@ def test_where_an_id_is_given_names_count_for_nothing(node, ask):
     node.create_topic("others")
     topic_id = node.broker.image.topics_by_name["orders"].id
     asked = request("others", "new", ids=[topic_id, ZERO], auto=True)
-    assert told(ask(asked)) == [("orders", 0, 1)]
+    assert topics_of(ask(asked)) == [("orders", 0, 1)]
     asked = request()
     asked.topics = [MetadataRequest.MetadataRequestTopic(topic_id=topic_id, name="others")]
-    assert told(ask(asked)) == [("orders", 0, 1)]
+    assert topics_of(ask(asked)) == [("orders", 0, 1)]
     assert "new" not in node.broker.image.topics_by_name
 
 

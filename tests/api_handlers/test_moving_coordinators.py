@@ -66,9 +66,9 @@ class Node:
         made = self.call(asked, 4)
         assert made.error_code == NONE
         self.producer_id = made.producer_id
-        told = []
-        self.broker.persister.initialize("g", {self.node.topic_id("t"): {0: 0}}, 0, told.append)
-        assert [each.error for each in told[0].values()] == [None]
+        error_code_of_marker = []
+        self.broker.persister.initialize("g", {self.node.topic_id("t"): {0: 0}}, 0, error_code_of_marker.append)
+        assert [each.error for each in error_code_of_marker[0].values()] == [None]
 
     def reload(self):
         for topic in (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE):
@@ -405,13 +405,13 @@ def test_a_marker_waits_until_the_group_coordinator_is_loaded(node):
         ]
     )
 
-    def told():
+    def error_code_of_marker():
         (marker,) = node.ask(request, 1).markers
         return marker.topics[0].partitions[0].error_code
 
-    assert told() == NotLeaderOrFollower.code
+    assert error_code_of_marker() == NotLeaderOrFollower.code
     node.node.clock.advance(0)
-    assert told() == NONE
+    assert error_code_of_marker() == NONE
 
 
 def test_topics_that_were_deleted_while_a_shard_was_loaded_are_noticed(node):

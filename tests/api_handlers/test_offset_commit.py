@@ -49,8 +49,8 @@ def committed(node, group_id="g"):
 
 @pytest.mark.parametrize("version", range(10))
 def test_a_simple_consumer(group_node, version):
-    told = commit(group_node, version, topic("t", (0, 5), (2, 6)), topic("u", (0, -1)))
-    assert told == [("t", [(0, NONE), (2, NONE)]), ("u", [(0, NONE)])]
+    found = commit(group_node, version, topic("t", (0, 5), (2, 6)), topic("u", (0, -1)))
+    assert found == [("t", [(0, NONE), (2, NONE)]), ("u", [(0, NONE)])]
     assert committed(group_node) == {("t", 0): 5, ("t", 2): 6, ("u", 0): -1}
 
 
@@ -82,8 +82,8 @@ def test_an_instance_that_goes_by_another_id(group_node, version):
 @pytest.mark.parametrize("version", range(1, 10))
 def test_with_a_generation_there_must_be_a_group(group_node, version):
     error = GroupIdNotFound if version >= 9 else IllegalGeneration
-    told = commit(group_node, version, topic("t", (0, 5)), generation_id_or_member_epoch=0, member_id="m")
-    assert told == [("t", [(0, error.code)])]
+    found = commit(group_node, version, topic("t", (0, 5)), generation_id_or_member_epoch=0, member_id="m")
+    assert found == [("t", [(0, error.code)])]
     assert group_node.broker.groups.list_groups() == []
 
 
@@ -95,8 +95,8 @@ def test_the_topic_is_looked_at_first(group_node, version):
 
 
 def test_what_is_missing_is_told_first(group_node):
-    told = commit(group_node, 8, topic("t", (0, 1), (3, 1), (-1, 1)), topic("v", (0, 1)), topic("u", (0, 1)))
-    assert told == [("t", [(3, MISSING), (-1, MISSING), (0, NONE)]), ("v", [(0, MISSING)]), ("u", [(0, NONE)])]
+    found = commit(group_node, 8, topic("t", (0, 1), (3, 1), (-1, 1)), topic("v", (0, 1)), topic("u", (0, 1)))
+    assert found == [("t", [(3, MISSING), (-1, MISSING), (0, NONE)]), ("v", [(0, MISSING)]), ("u", [(0, NONE)])]
 
 
 def test_a_topic_twice(group_node):
@@ -120,7 +120,7 @@ def test_the_empty_group(group_node):
 
 def test_by_id(group_node):
     t, nobody, zero = group_node.topic_id("t"), b"n" * 16, bytes(16)
-    told = commit(
+    found = commit(
         group_node,
         10,
         topic("", (0, 1), (9, 1), topic_id=t),
@@ -128,7 +128,7 @@ def test_by_id(group_node):
         topic("", (0, 1), topic_id=zero),
     )
     unknown = UnknownTopicId.code
-    assert told == [(t, [(9, MISSING), (0, NONE)]), (nobody, [(0, unknown)]), (zero, [(0, unknown)])]
+    assert found == [(t, [(9, MISSING), (0, NONE)]), (nobody, [(0, unknown)]), (zero, [(0, unknown)])]
     assert committed(group_node) == {("t", 0): 1}
 
 

@@ -28,8 +28,8 @@ def delete(node, *topics, group_id="g"):
         Topic(name=name, partitions=[Partition(partition_index=index) for index in indexes]) for name, indexes in topics
     ]
     answer = node.call(OffsetDeleteRequest(group_id=group_id, topics=asked), 0)
-    told = [(each.name, [(row.partition_index, row.error_code) for row in each.partitions]) for each in answer.topics]
-    return answer.error_code, told
+    found = [(each.name, [(row.partition_index, row.error_code) for row in each.partitions]) for each in answer.topics]
+    return answer.error_code, found
 
 
 def committed(node):
@@ -38,8 +38,8 @@ def committed(node):
 
 def test_of_an_empty_group(group_node):
     group_node.commit(p0=1, p1=2)
-    told = delete(group_node, ("t", [0, 0, 2, 99]), ("v", [0]), ("u", [0]), ("u", []))
-    assert told == (
+    found = delete(group_node, ("t", [0, 0, 2, 99]), ("v", [0]), ("u", [0]), ("u", []))
+    assert found == (
         NONE,
         [("t", [(99, MISSING), (0, NONE), (0, NONE), (2, NONE)]), ("v", [(0, MISSING)]), ("u", [(0, NONE)])],
     )
@@ -52,8 +52,8 @@ def test_of_topics_that_its_consumers_read(group_node):
     group_node.commit(p0=1)
     group_node.commit(topic="u", p0=1)
     group_node.stable(protocols=(("range", READS_T),))
-    told = delete(group_node, ("t", [0, 77]), ("u", [0]))
-    assert told == (NONE, [("t", [(77, MISSING), (0, SUBSCRIBED)]), ("u", [(0, NONE)])])
+    found = delete(group_node, ("t", [0, 77]), ("u", [0]))
+    assert found == (NONE, [("t", [(77, MISSING), (0, SUBSCRIBED)]), ("u", [(0, NONE)])])
     assert committed(group_node) == {"t": {0}}
 
 

@@ -99,8 +99,8 @@ def test_of_a_group_that_is_not_there(node, version, group_id):
 @pytest.mark.parametrize("version", range(2, 10))
 def test_all_topics(node, version):
     epoch = 7 if version >= 5 else -1
-    told = [("t", {0: (5, -1, "m", NONE), 1: (6, -1, "m", NONE)}), ("u", {0: (3, epoch, "", NONE)})]
-    assert sorted(fetch(node, version, None)) == told
+    found = [("t", {0: (5, -1, "m", NONE), 1: (6, -1, "m", NONE)}), ("u", {0: (3, epoch, "", NONE)})]
+    assert sorted(fetch(node, version, None)) == found
     assert fetch(node, version, None, "nobody's") == []
 
 
@@ -151,8 +151,8 @@ def test_by_id(node):
 
 @pytest.mark.parametrize("version", range(1, 10))
 def test_without_its_topic_there_is_no_coordinator(quiet_group_node, version):
-    told = fetch(quiet_group_node, version, [("t", [0])], error=NotCoordinator.code)
-    assert told == ([] if version >= 2 else [("t", {0: (-1, -1, "", NotCoordinator.code)})])
+    found = fetch(quiet_group_node, version, [("t", [0])], error=NotCoordinator.code)
+    assert found == ([] if version >= 2 else [("t", {0: (-1, -1, "", NotCoordinator.code)})])
 
 
 def test_who_never_asks_for_a_coordinator(quiet_group_node):

@@ -35,8 +35,8 @@ def tell(node, *epochs, version=4, topic="T", index=0, current=-1):
     request = OffsetForLeaderEpochRequest(replica_id=-1, topics=[Topic(topic=topic, partitions=asked)])
     (answered,) = node.ask(offset_for_leader_epoch, request, version).topics
     assert answered.topic == topic
-    assert {told.partition for told in answered.partitions} == {index}
-    return [(told.error_code, told.leader_epoch, told.end_offset) for told in answered.partitions]
+    assert {entry.partition for entry in answered.partitions} == {index}
+    return [(entry.error_code, entry.leader_epoch, entry.end_offset) for entry in answered.partitions]
 
 
 @pytest.mark.parametrize(

@@ -36,23 +36,25 @@ class Producing:
         self.id, self.epoch = self.init("x")
 
     def init(self, transactional_id):
-        told = []
-        self.coordinator.init_producer_id(InitProducer(transactional_id, 60_000), told.append)
-        (result,) = told
+        results = []
+        self.coordinator.init_producer_id(InitProducer(transactional_id, 60_000), results.append)
+        (result,) = results
         assert result.error is None
         return result.producer_id, result.producer_epoch
 
     def add(self, *places):
-        told = []
+        results = []
         self.coordinator.add_partitions(
-            ProducerIdentity("x", self.id, self.epoch), [TopicPartition(*each) for each in places], told.append
+            ProducerIdentity("x", self.id, self.epoch), [TopicPartition(*each) for each in places], results.append
         )
-        assert told == [None]
+        assert results == [None]
 
     def end(self, *, is_commit=True, version=0):
-        told = []
-        self.coordinator.end(ProducerIdentity("x", self.id, self.epoch), is_commit, told.append, client_version=version)
-        (result,) = told
+        results = []
+        self.coordinator.end(
+            ProducerIdentity("x", self.id, self.epoch), is_commit, results.append, client_version=version
+        )
+        (result,) = results
         assert result.error is None
         if version == 2:
             self.id, self.epoch = result.producer_id, result.producer_epoch
@@ -425,10 +427,10 @@ def test_the_end_of_the_transaction_before_does_not_void_it(producing, slow):
 
 
 def abort(producing, place, epoch, version=1):
-    told = []
+    results = []
     marker = Marker(producing.id, epoch, 0, False, version)
-    write_markers(producing.broker, marker, [TopicPartition(*place)], told.append)
-    assert list(told[0].values()) == [None]
+    write_markers(producing.broker, marker, [TopicPartition(*place)], results.append)
+    assert list(results[0].values()) == [None]
 
 
 def test_the_end_of_what_went_on_voids_it_for_that(producing, slow, monkeypatch):

@@ -112,17 +112,17 @@ def test_api_versions_tells_what_is_left(release):
     with Broker(compatible_with=release) as broker:
         version = releases.advertised(release)[ApiVersionsRequest.api_key].last
         body = ask(broker, ApiVersionsRequest(client_software_name="a", client_software_version="1"), version)
-    told = ApiVersionsResponse.decode(body, version=version)
-    assert {each.api_key: (each.min_version, each.max_version) for each in told.api_keys} == {
+    found = ApiVersionsResponse.decode(body, version=version)
+    assert {each.api_key: (each.min_version, each.max_version) for each in found.api_keys} == {
         key: api.versions for key, api in releases.narrowed(release).items()
     }
-    levels = {each.name: each.max_version for each in told.supported_features}
+    levels = {each.name: each.max_version for each in found.supported_features}
     assert set(levels) <= set(releases.features(release, Node.supported_features))
-    for each in told.finalized_features:
+    for each in found.finalized_features:
         if each.name in levels:  # ApiVersions 3 leaves out those with level 0, and tells that they are finalized
             assert 0 < each.min_version_level == each.max_version_level <= levels[each.name]
-    assert {each.name for each in told.finalized_features} <= set(releases.features(release, Node.supported_features))
-    assert (told.finalized_features_epoch == -1) == (release in ("0.10.0", "2.8"))
+    assert {each.name for each in found.finalized_features} <= set(releases.features(release, Node.supported_features))
+    assert (found.finalized_features_epoch == -1) == (release in ("0.10.0", "2.8"))
 
 
 def test_what_that_release_did_not_know_closes_the_connection():
@@ -173,19 +173,19 @@ FOR_TRANSACTIONS = {10: "FindCoordinator", 22: "InitProducerId", 24: "AddPartiti
 
 @pytest.mark.parametrize("release", releases.CHANGES)
 def test_transactions_came_with_0_11_and_are_whole_since(release):
-    told = releases.narrowed(release)
+    found = releases.narrowed(release)
     there = FOR_TRANSACTIONS if tuple_of(release) >= (0, 11) else {}
-    assert {key for key in FOR_TRANSACTIONS if key != 10 and key in told} == set(there) - {10}
+    assert {key for key in FOR_TRANSACTIONS if key != 10 and key in found} == set(there) - {10}
     for_admins = {57, 65, 66}  # UpdateFeatures, DescribeTransactions, ListTransactions
     assert not (set(there) | for_admins) & set(releases.missing(release))
 
 
 def test_the_second_generation_of_transactions_came_with_4_0():
     for release in releases.CHANGES:
-        told = releases.narrowed(release)
+        found = releases.narrowed(release)
         since = tuple_of(release) >= (4, 0)
-        assert (told[0].versions.last >= 12) == since
-        assert (26 in told and told[26].versions.last >= 5) == since
+        assert (found[0].versions.last >= 12) == since
+        assert (26 in found and found[26].versions.last >= 5) == since
         assert ("transaction.version" in releases.features(release, Node.supported_features)) == since
 
 

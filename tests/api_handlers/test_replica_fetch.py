@@ -193,8 +193,8 @@ def test_deleted_records_are_gone_when_no_replica_has_them(node, replicated):
     assert later.response is None
     fetched(node, replicated, 5, replica=9, log_start_offset=3)
     node.clock.advance(0)
-    told = told_of(later.response)
-    assert (told.error_code, told.low_watermark) == (0, 3)
+    answer = told_of(later.response)
+    assert (answer.error_code, answer.low_watermark) == (0, 3)
 
 
 def test_a_fenced_follower_is_not_waited_for(node, replicated, alive):
@@ -208,24 +208,24 @@ def test_a_fenced_follower_is_not_waited_for(node, replicated, alive):
 def test_followers_that_do_not_delete_in_time(node, replicated):
     later = deleted(node, 3)
     node.clock.advance(1)
-    told = told_of(later.response)
-    assert (told.error_code, told.low_watermark) == (RequestTimedOut.code, 0)
+    answer = told_of(later.response)
+    assert (answer.error_code, answer.low_watermark) == (RequestTimedOut.code, 0)
 
 
 def test_leadership_lost_while_followers_delete(node, replicated):
     later = deleted(node, 3)
     replicated.become_follower(replicated.image._replace(leader=FOLLOWER, leader_epoch=2))
     node.clock.advance(0)
-    told = told_of(later.response)
-    assert (told.error_code, told.low_watermark) == (NotLeaderOrFollower.code, -1)
+    answer = told_of(later.response)
+    assert (answer.error_code, answer.low_watermark) == (NotLeaderOrFollower.code, -1)
 
 
 def listed(node, timestamp, version=7, replica_id=-1):
     topic = ListOffsetsRequest.ListOffsetsTopic
     partitions = [topic.ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
     request = ListOffsetsRequest(replica_id=replica_id, topics=[topic(name="t", partitions=partitions)])
-    told = told_of(node.ask(list_offsets, request, version))
-    return told.error_code, told.offset
+    answer = told_of(node.ask(list_offsets, request, version))
+    return answer.error_code, answer.offset
 
 
 def test_offsets_after_an_election(node, log):

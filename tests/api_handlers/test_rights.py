@@ -182,11 +182,11 @@ def test_metadata_hides_topics(guarded):
 
 def test_metadata_tells_operations(guarded):
     guarded.allow(Operation.READ)
-    told = guarded.ask(
+    found = guarded.ask(
         metadata("t", "u", include_topic_authorized_operations=True, include_cluster_authorized_operations=True), 8
     )
-    assert [topic.topic_authorized_operations for topic in told.topics] == [1 << 3 | 1 << 8, MINIMUM]
-    assert told.cluster_authorized_operations == 0
+    assert [topic.topic_authorized_operations for topic in found.topics] == [1 << 3 | 1 << 8, MINIMUM]
+    assert found.cluster_authorized_operations == 0
     guarded.allow(Operation.ALL, CLUSTER)
     asked = DescribeClusterRequest(include_cluster_authorized_operations=True)
     assert guarded.ask(asked, 1).cluster_authorized_operations == 8096
@@ -205,8 +205,8 @@ def produce(*topics, acks=1):
 
 def test_produce_refuses_topic_by_topic(guarded):
     guarded.allow(Operation.WRITE)
-    told = guarded.ask(produce("u", "t"), 9)
-    assert {topic.name: topic.partition_responses[0].error_code for topic in told.responses} == {"t": 0, "u": 29}
+    found = guarded.ask(produce("u", "t"), 9)
+    assert {topic.name: topic.partition_responses[0].error_code for topic in found.responses} == {"t": 0, "u": 29}
     assert guarded.ask(produce("t", acks=0), 9) is None
     with pytest.raises(CloseConnection):
         guarded.ask(produce("t", "u", acks=0), 9)
@@ -224,13 +224,13 @@ def test_transactional_batches_need_a_right_on_the_transactional_id(guarded):
         return request
 
     for transactional_id in ("tx", None):
-        told = guarded.ask(in_transaction(transactional_id), 9)
-        assert told.responses[0].partition_responses[0].error_code == 53
+        found = guarded.ask(in_transaction(transactional_id), 9)
+        assert found.responses[0].partition_responses[0].error_code == 53
         with pytest.raises(CloseConnection):
             guarded.ask(in_transaction(transactional_id, acks=0), 9)
     guarded.allow(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, "tx")
-    told = guarded.ask(in_transaction("tx"), 9)
-    assert told.responses[0].partition_responses[0].error_code != 53
+    found = guarded.ask(in_transaction("tx"), 9)
+    assert found.responses[0].partition_responses[0].error_code != 53
     assert guarded.broker.partition("t", 0).log.log_end_offset == 0, "nothing of it is written"
 
 
@@ -279,8 +279,8 @@ def test_a_topic_that_the_node_learns_of_later_is_hidden_all_the_same(guarded, m
     with monkeypatch.context() as before:
         before.setattr(broker, "topic_name", lambda topic_id: None)
         first = guarded.ask(request, 13)
-    (told,) = guarded.ask(fetch(session_id=first.session_id, session_epoch=1), 13).responses
-    assert (told.partitions[0].error_code, bytes(told.partitions[0].records or b"")) == (29, b"")
+    (found,) = guarded.ask(fetch(session_id=first.session_id, session_epoch=1), 13).responses
+    assert (found.partitions[0].error_code, bytes(found.partitions[0].records or b"")) == (29, b"")
 
 
 def test_topics_are_created_by_a_right_on_the_cluster_or_on_the_topic(guarded):

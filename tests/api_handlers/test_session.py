@@ -15,12 +15,12 @@ def session(**fields):
 
 
 def test_whoever_asks_is_told_once_of_the_end():
-    told, others, ending = [], [], session(number=7)
-    for callback in (told.append, others.append, told.append):
+    results, others, ending = [], [], session(number=7)
+    for callback in (results.append, others.append, results.append):
         ending.on_close(callback)
     ending.close()
     ending.close()
-    assert (told, others) == ([7], [7])
+    assert (results, others) == ([7], [7])
 
 
 def test_a_client_that_has_not_authenticated_is_anonymous():

@@ -484,9 +484,9 @@ def test_what_is_done_with_stays_so_and_the_rest_is_given_again(node):
 def test_who_is_fenced_begins_anew(node):
     node.produce(2, 2)
     node.fetch(0, 0)
-    told = []
+    results = []
     key = SharePartitionKey("g", node.topic_id, 0)
-    node.broker.share_state.initialize(key, 9, 1, told.append)  # as another broker's group coordinator would
+    node.broker.share_state.initialize(key, 9, 1, results.append)  # as another broker's group coordinator would
     assert node.acknowledge(1, (0, 0, 3, [ACCEPT])) == {0: NotLeaderOrFollower.code}
     assert acquired(node.fetch(2)) == {0: [(1, 3, 1)]}
 

@@ -74,8 +74,8 @@ def streams_node(group_node, monkeypatch):
     return group_node
 
 
-def tasks(told):
-    return None if told is None else {each.subtopology_id: each.partitions for each in told}
+def tasks(outcomes):
+    return None if outcomes is None else {each.subtopology_id: each.partitions for each in outcomes}
 
 
 @pytest.mark.parametrize("version", [0, 1])

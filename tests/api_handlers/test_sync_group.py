@@ -15,7 +15,7 @@ from barnabas.wire.messages.sync_group import SyncGroupRequest
 TOLD = {"protocol_type": "consumer", "protocol_name": "range"}
 
 
-def told(version):
+def protocol_of(version):
     """What a version has to say of its protocol."""
     return TOLD if version >= 5 else {}
 
@@ -23,7 +23,7 @@ def told(version):
 @pytest.mark.parametrize("version", range(6))
 def test_the_assignment(group_node, version):
     member_id = group_node.stable(assignment=b"partitions")
-    answer = group_node.sync(member_id, 1, version=version, **told(version))
+    answer = group_node.sync(member_id, 1, version=version, **protocol_of(version))
     assert (answer.error_code, answer.assignment) == (NONE, b"partitions")
     assert (answer.protocol_type, answer.protocol_name) == (("consumer", "range") if version >= 5 else (None, None))
 
@@ -40,7 +40,7 @@ def test_the_assignment(group_node, version):
 )
 def test_refusals(group_node, version, fields, error):
     member_id = group_node.stable()
-    asked = {"member_id": member_id, "generation_id": 1} | told(version) | fields
+    asked = {"member_id": member_id, "generation_id": 1} | protocol_of(version) | fields
     answer = group_node.sync(version=version, **asked)
     assert (answer.error_code, answer.assignment) == (error.code, b"")
     assert (answer.protocol_type, answer.protocol_name) == (None, None)

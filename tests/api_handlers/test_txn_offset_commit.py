@@ -120,7 +120,7 @@ def fetch(node, version=7, stable=True, group_id="g", topics=(("t", [0, 1]),)):
     if version < 8:
         asked = topics and [FetchTopic(name=name, partition_indexes=indexes) for name, indexes in topics]
         fields = {"require_stable": stable} if version >= 7 else {}
-        told = node.call(OffsetFetchRequest(group_id=group_id, topics=asked, **fields), version).topics
+        found = node.call(OffsetFetchRequest(group_id=group_id, topics=asked, **fields), version).topics
     else:
         by_id = version >= 10
         asked = topics and [
@@ -131,14 +131,14 @@ def fetch(node, version=7, stable=True, group_id="g", topics=(("t", [0, 1]),)):
         ]
         group = FetchGroup(group_id=group_id, topics=asked)
         (answer,) = node.call(OffsetFetchRequest(groups=[group], require_stable=stable), version).groups
-        told = answer.topics
+        found = answer.topics
     names = {node.topic_id(name): name for name in ("t", "u")}
     return {
         each.name or names[each.topic_id]: {
             row.partition_index: (row.committed_offset, row.committed_leader_epoch, row.metadata, row.error_code)
             for row in each.partitions
         }
-        for each in told
+        for each in found
     }
 
 
@@ -345,14 +345,14 @@ def test_what_is_not_stable(node, producer, version):
     producer.commit(ADDS_BY_ITSELF, ("t", {0: 5, 2: 6}))
     asked = (("t", [0, 1, 2, 99]), ("u", [0]))
     nothing, unstable = (-1, -1, "", NONE), (-1, -1, "", UNSTABLE)
-    told = {"t": {0: (1, -1, "", NONE), 1: (2, -1, "", NONE), 2: nothing, 99: nothing}, "u": {0: nothing}}
-    assert fetch(node, version, stable=False, topics=asked) == told
+    found = {"t": {0: (1, -1, "", NONE), 1: (2, -1, "", NONE), 2: nothing, 99: nothing}, "u": {0: nothing}}
+    assert fetch(node, version, stable=False, topics=asked) == found
     if version >= 7:
-        told["t"] |= {0: unstable, 2: unstable}
-    assert fetch(node, version, topics=asked) == told
+        found["t"] |= {0: unstable, 2: unstable}
+    assert fetch(node, version, topics=asked) == found
     # Of all, only what is committed is told of.
-    told = {"t": {0: unstable if version >= 7 else (1, -1, "", NONE), 1: (2, -1, "", NONE)}}
-    assert fetch(node, version, topics=None) == told
+    found = {"t": {0: unstable if version >= 7 else (1, -1, "", NONE), 1: (2, -1, "", NONE)}}
+    assert fetch(node, version, topics=None) == found
     producer.end(version=5)
     assert fetch(node, version) == {"t": {0: (5, -1, "m", NONE), 1: (2, -1, "", NONE)}}
 

@@ -26,8 +26,8 @@ def update(node, *updates, version=2, validate_only=False, timeout_ms=5000):
 def finalized(node):
     """The levels, and the epoch that they are of."""
     request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
-    told = node.ask(api_versions, request, 4)
-    return {each.name: each.max_version_level for each in told.finalized_features}, told.finalized_features_epoch
+    found = node.ask(api_versions, request, 4)
+    return {each.name: each.max_version_level for each in found.finalized_features}, found.finalized_features_epoch
 
 
 @pytest.mark.parametrize("version", [1, 2])

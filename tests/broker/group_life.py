@@ -71,11 +71,11 @@ class Life:
 
     def end(self, producer, group_id="g", *, is_commit=True):
         """The marker, in the partition that keeps the group; what became of it."""
-        told = []
+        results = []
         marker = Marker(producer.id, producer.epoch, 0, is_commit, 1)
         place = TopicPartition(CONSUMER_OFFSETS, self.broker.coordinators.groups.partition_of(group_id))
-        write_markers(self.broker, marker, [place], lambda errors: told.append(kind(errors[place])))
-        return told
+        write_markers(self.broker, marker, [place], lambda errors: results.append(kind(errors[place])))
+        return results
 
     def join(self, group_id="g"):
         """The member id of somebody who is alone in its group and has its assignment."""

@@ -39,9 +39,9 @@ def test_a_group_is_kept_in_the_partition_of_its_id(life):
 
 def test_a_delete_is_one_batch(life):
     life.commit("g")
-    told = []
-    life.broker.groups.delete("g", told.append)
-    assert told == [None]
+    results = []
+    life.broker.groups.delete("g", results.append)
+    assert results == [None]
     records = list(records_of(life.batches(3)[-1]))
     assert [type(decode_key(record.key)) for record in records] == [OffsetCommitKey, GroupMetadataKey]
     assert [record.value for record in records] == [None, None]
@@ -88,10 +88,10 @@ def test_an_id_that_no_record_has_a_place_for_leaves_nothing_behind():
 @pytest.mark.parametrize("too_long", ["client_id", "group_instance_id", "protocol_type", "protocols"])
 def test_a_member_that_no_record_has_a_place_for_is_not_let_in(life, too_long):
     join = Join("g", "", None, "a", "/::1", 10_000, 60_000, "consumer", (("range", b"?"),), None, False)
-    text, told = "i" * (1 << 15), []
+    text, results = "i" * (1 << 15), []
     changed = {too_long: ((text, b"?"),) if too_long == "protocols" else text}
-    life.broker.groups.join(join._replace(**changed), told.append)
-    assert [type(result.error) for result in told] == [UnknownServerError]
+    life.broker.groups.join(join._replace(**changed), results.append)
+    assert [type(result.error) for result in results] == [UnknownServerError]
     assert life.broker.groups.list_groups() == []
 
 
@@ -170,14 +170,14 @@ def test_without_its_topic_nobody_is_the_coordinator(life):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(KafkaStorageError, NotCoordinator), (NotEnoughReplicas, CoordinatorNotAvailable)]
+    ("error", "expected"), [(KafkaStorageError, NotCoordinator), (NotEnoughReplicas, CoordinatorNotAvailable)]
 )
-def test_an_error_of_the_log_is_told_as_a_coordinators(life, monkeypatch, error, told):
+def test_an_error_of_the_log_is_told_as_a_coordinators(life, monkeypatch, error, expected):
     def append(*_, **__):
         raise error
 
     monkeypatch.setattr(type(life.broker.partition(CONSUMER_OFFSETS, 3)), "append", append)
-    assert life.commit("g") == [told]
+    assert life.commit("g") == [expected]
     assert offsets(life, "g") == {}
 
 

@@ -101,16 +101,16 @@ def test_where_commits_wait_for_the_disk_so_do_ends(monkeypatch):
     life = Life(**{"log.flush.interval.messages": "1"})
     assert life.commit(offset=1) == [None]
     monkeypatch.setattr(life.broker.log_manager.housekeeping, "flush", lambda log, up_to: None)
-    told = [
+    found = [
         life.commit(offset=2),
         life.commit(offset=3, producer=ONE),
         life.end(ONE),
         life.commit(offset=4, partition=1),
     ]
-    assert told == [[], [], [], []]
+    assert found == [[], [], [], []]
     assert (offsets(life, "g"), unstable(life, "g")) == ({("t", 0): 1}, set())
     life.broker.partition(CONSUMER_OFFSETS, 3).log.flush()
-    assert told == [[None], [None], [None], [None]]
+    assert found == [[None], [None], [None], [None]]
     assert (offsets(life, "g"), unstable(life, "g")) == ({("t", 0): 3, ("t", 1): 4}, set())
 
 
@@ -119,18 +119,18 @@ def test_who_hears_that_a_commit_is_safe_and_commits_at_once_is_the_last(monkeyp
     life = Life(**{"log.flush.interval.messages": "2"})
     assert life.commit(offset=1) == [None]
     monkeypatch.setattr(life.broker.log_manager.housekeeping, "flush", lambda log, up_to: None)
-    told = []
+    results = []
 
     def heard(errors):
-        told.append(errors)
-        told.append(life.commit(offset=4))
+        results.append(errors)
+        results.append(life.commit(offset=4))
 
     groups = life.broker.groups
     groups.commit_offsets(OffsetCommit("g", [OffsetToCommit("t", 0, 2)]), heard)
-    groups.commit_offsets(OffsetCommit("g", [OffsetToCommit("t", 0, 3)]), told.append)
-    assert told == []
+    groups.commit_offsets(OffsetCommit("g", [OffsetToCommit("t", 0, 3)]), results.append)
+    assert results == []
     life.broker.partition(CONSUMER_OFFSETS, 3).log.flush()
-    assert told == [[None], [None], [None]]
+    assert results == [[None], [None], [None]]
     assert offsets(life, "g") == {("t", 0): 4}
     life.kill()
     assert offsets(life, "g") == {("t", 0): 4}
@@ -159,8 +159,8 @@ def test_what_another_coordinates_is_not_pending_here(life):
 
 def replayed(model, life):
     for group_id in ("g", "h"):
-        told = {partition: offset for (_, partition), offset in offsets(life, group_id).items()}
-        assert told == model.committed(group_id)
+        found = {partition: offset for (_, partition), offset in offsets(life, group_id).items()}
+        assert found == model.committed(group_id)
         assert {partition for _, partition in unstable(life, group_id)} == model.unstable(group_id)
 
 

@@ -86,10 +86,10 @@ class Overtaking(RuleBasedStateMachine):
 
     def a_producer(self):
         """A new one, which fences the others; unless the transaction before is being ended."""
-        told = []
-        self.coordinator.init_producer_id(InitProducer("x", TIMEOUT_MS), told.append)
-        if told and told[0].error is None:
-            self.identities.append((told[0].producer_id, told[0].producer_epoch))
+        results = []
+        self.coordinator.init_producer_id(InitProducer("x", TIMEOUT_MS), results.append)
+        if results and results[0].error is None:
+            self.identities.append((results[0].producer_id, results[0].producer_epoch))
 
     @rule(
         age=ages,
@@ -128,10 +128,12 @@ class Overtaking(RuleBasedStateMachine):
 
     @rule(age=ages, is_commit=st.booleans(), version=st.sampled_from([0, 2]))
     def end(self, age, is_commit, version):
-        told = []
-        self.coordinator.end(ProducerIdentity("x", *self.producer(age)), is_commit, told.append, client_version=version)
-        if told[0].error is None and version == 2:
-            self.identities.append((told[0].producer_id, told[0].producer_epoch))
+        results = []
+        self.coordinator.end(
+            ProducerIdentity("x", *self.producer(age)), is_commit, results.append, client_version=version
+        )
+        if results[0].error is None and version == 2:
+            self.identities.append((results[0].producer_id, results[0].producer_epoch))
 
     @rule(index=indexes, version=st.sampled_from([0, 2]))
     def end_before_the_answer(self, index, version):

@@ -76,9 +76,9 @@ class Node:
 
     def write(self, marker: Marker, *places: TopicPartition):
         """What each partition made of it, which has to be known at once."""
-        told = []
-        write_markers(self.broker, marker, places, told.append)
-        (errors,) = told
+        results = []
+        write_markers(self.broker, marker, places, results.append)
+        (errors,) = results
         return list(map(kind, errors.values()))
 
     def batches(self, place: TopicPartition) -> list[RecordBatch]:
@@ -190,14 +190,14 @@ def test_the_logs_time():
 def test_it_is_said_to_be_there_when_the_disk_has_it(failing):
     node = Node(flush_messages="1")
     node.broker.log_manager.housekeeping._background = held = Held()
-    told = []
+    results = []
     write_markers(
         node.broker,
         commit(),
         [T0, MISSING, T1],
-        lambda errors: told.append({each: kind(error) for each, error in errors.items()}),
+        lambda errors: results.append({each: kind(error) for each, error in errors.items()}),
     )
-    assert told == []
+    assert results == []
     held.go_on(failing)
     expected = None if failing is None else KafkaStorageError
-    assert told == [{T0: expected, MISSING: UnknownTopicOrPartition, T1: expected}]
+    assert results == [{T0: expected, MISSING: UnknownTopicOrPartition, T1: expected}]

@@ -91,10 +91,10 @@ def test_transactions_of_all_nodes(cluster, commits):
 def test_latest_offsets(cluster, node):
     topic = created(cluster, f"ends-{node}")
     fill(cluster, topic, 8)
-    broker, told = cluster.broker(node), []
+    broker, results = cluster.broker(node), []
     wanted = [(topic, index) for index in range(PARTITIONS)] + [("missing", 0)]
-    cluster._call(lambda: latest_offsets(broker.peers, broker.image, wanted, told.append))
-    cluster.wait_until(lambda: told)
-    ends = dict(told[0])
+    cluster._call(lambda: latest_offsets(broker.peers, broker.image, wanted, results.append))
+    cluster.wait_until(lambda: results)
+    ends = dict(results[0])
     assert isinstance(ends.pop(("missing", 0)), LeaderNotAvailable)
     assert [ends[topic, index] for index in range(PARTITIONS)] == [2, 2, 1, 1, 1, 1]

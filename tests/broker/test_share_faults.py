@@ -42,20 +42,20 @@ def on(files, properties):
     return ShareNode.on(opened(BrokerConfig.from_properties(PROPERTIES | properties), files, clock), clock)
 
 
-def story(files, told, properties):
+def story(files, outcomes, properties):
     node = on(files, properties)
     create_topic(node.broker, "t", 1, {})
     node.initialize("g", partitions=(0,))
     for size in (3, 4, 2):
         node.produce(size)
         if not node.broker.partition("t", 0).log.is_offline:
-            told.produced += size
+            outcomes.produced += size
     given = acquired(node.fetch(0, 0)).get(0)
     assert given, "the partition cannot be read any more"
     for epoch, (first, last, kind) in enumerate([(0, 1, ACCEPT), (4, 4, RELEASE), (5, 8, ACCEPT)], start=1):
         assert given[0][0] <= first and last <= given[-1][1]
         if node.acknowledge(epoch, (0, first, last, [kind])) == {0: 0} and kind == ACCEPT:
-            told.done.update(range(first, last + 1))
+            outcomes.done.update(range(first, last + 1))
     node.broker.close()
 
 
@@ -63,20 +63,20 @@ def story(files, told, properties):
 def test_what_was_accepted_does_not_come_again_whatever_fails(flushes):
     properties = {"log.flush.interval.messages": "1"} if flushes else {}
     for n in itertools.count(1):
-        files, told = FaultyFiles(n, lasting="for ever", torn=Random(n)), Told()
+        files, results = FaultyFiles(n, lasting="for ever", torn=Random(n)), Told()
         try:
-            story(files, told, properties)
+            story(files, results, properties)
         except (KafkaError, LogDirectoryError, MetadataLogError, OSError, AssertionError):
             assert files.has_failed
         if not files.has_failed:
             assert n > 50
-            assert told.done == {0, 1, 5, 6, 7, 8}
+            assert results.done == {0, 1, 5, 6, 7, 8}
             return
-        if told.produced:
+        if results.produced:
             again = on(files.survivor(power_cut=flushes), properties)
             given = acquired(again.fetch(0, 0, max_wait_ms=0)).get(0, [])
             offsets = {offset for first, last, _ in given for offset in range(first, last + 1)}
             where = f"failure at operation {n}, {files.changes[n - 1]}"
-            assert not offsets & told.done, where
+            assert not offsets & results.done, where
             # An acceptance that nobody heard of may have been written all the same.
-            assert offsets | told.done >= {2, 3, 4} & set(range(told.produced)), where
+            assert offsets | results.done >= {2, 3, 4} & set(range(results.produced)), where

@@ -58,7 +58,7 @@ class Node:
     def persister(self) -> Persister:
         return self.broker.persister
 
-    def told(self, ask, *arguments):
+    def outcomes_of(self, ask, *arguments):
         """All that is answered, by partition; the topic is ``t``. Some errors are answered after retries only."""
         answers = []
         ask("g", *arguments, answers.append)
@@ -70,19 +70,19 @@ class Node:
         }
 
     def initialize(self, starts, state_epoch=0):
-        return self.told(self.persister.initialize, {self.topic_id: starts}, state_epoch)
+        return self.outcomes_of(self.persister.initialize, {self.topic_id: starts}, state_epoch)
 
     def read(self, index, leader_epoch=-1):
-        return self.told(self.persister.read, self.topic_id, index, leader_epoch)[index]
+        return self.outcomes_of(self.persister.read, self.topic_id, index, leader_epoch)[index]
 
     def write(self, index, start_offset, *state_batches):
-        return self.told(self.persister.write, self.topic_id, index, 0, 0, start_offset, 0, state_batches)[index]
+        return self.outcomes_of(self.persister.write, self.topic_id, index, 0, 0, start_offset, 0, state_batches)[index]
 
     def summary(self, *indexes):
-        return self.told(self.persister.summary, [(self.topic_id, index) for index in indexes])
+        return self.outcomes_of(self.persister.summary, [(self.topic_id, index) for index in indexes])
 
     def delete(self, *indexes):
-        return self.told(self.persister.delete, [(self.topic_id, index) for index in indexes])
+        return self.outcomes_of(self.persister.delete, [(self.topic_id, index) for index in indexes])
 
     def log_of(self, index):
         key = coordinator_key(SharePartitionKey("g", self.topic_id, index))

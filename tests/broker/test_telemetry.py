@@ -74,15 +74,15 @@ def bench():
     return Bench()
 
 
-def told(instance):
+def subscription_of(instance):
     return instance.subscription_id, instance.interval_ms, list(instance.metrics)
 
 
 def test_a_client_without_an_id_gets_one(bench):
     first, second = bench.ask(bytes(16)), bench.ask(bytes(16))
     assert first.instance_id != second.instance_id
-    assert told(first)[1:] == (300_000, [])
-    assert told(bench.ask()) == (NOTHING_SUBSCRIBED, 300_000, [])
+    assert subscription_of(first)[1:] == (300_000, [])
+    assert subscription_of(bench.ask()) == (NOTHING_SUBSCRIBED, 300_000, [])
 
 
 def test_what_matching_subscriptions_say_together(bench):
@@ -92,14 +92,14 @@ def test_what_matching_subscriptions_say_together(bench):
         interval_ms="1000",
         match="client_id=ra.*,client_software_name=rawsoft",
     )
-    assert told(bench.ask()) == (PRODUCERS_EACH_SECOND, 1000, ["org.apache.kafka.producer."])
+    assert subscription_of(bench.ask()) == (PRODUCERS_EACH_SECOND, 1000, ["org.apache.kafka.producer."])
     bench.subscribe("b", metrics="org.apache.kafka.consumer.", interval_ms="500")
-    assert told(bench.ask())[1:] == (500, ["org.apache.kafka.consumer.", "org.apache.kafka.producer."])
+    assert subscription_of(bench.ask())[1:] == (500, ["org.apache.kafka.consumer.", "org.apache.kafka.producer."])
     bench.subscribe("c", metrics="*", match="client_source_address=127.*,client_source_port=[0-9]+")
-    assert told(bench.ask()) == (ALL_EACH_HALF_SECOND, 500, ["*"])
+    assert subscription_of(bench.ask()) == (ALL_EACH_HALF_SECOND, 500, ["*"])
     for name in "abc":
         bench.subscribe(name)
-    assert told(bench.ask()) == (NOTHING_SUBSCRIBED, 300_000, [])
+    assert subscription_of(bench.ask()) == (NOTHING_SUBSCRIBED, 300_000, [])
 
 
 @pytest.mark.parametrize(

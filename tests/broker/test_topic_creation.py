@@ -27,12 +27,12 @@ class Channel:
 
 class Creator:
     def __init__(self, **properties):
-        self.channel, self.told = Channel(), []
+        self.channel, self.outcomes = Channel(), []
         config = BrokerConfig.from_properties(properties)
         self.creation = TopicCreation(self.channel, lambda: config)
 
     def create(self, *topics, sender=None):
-        self.creation.create(topics, sender, lambda results, error: self.told.append((results, error)))
+        self.creation.create(topics, sender, lambda results, error: self.outcomes.append((results, error)))
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_the_broker_asks_in_its_own_name(creator):
     assert (topic.name, topic.num_partitions, topic.replication_factor) == ("t", 3, 2)
     assert [(each.name, each.value) for each in topic.configs] == [("cleanup.policy", "compact")]
     creator.channel.done[0](answer(("t", InvalidReplicationFactor.code)), None)
-    (((created,), error),) = creator.told
+    (((created,), error),) = creator.outcomes
     assert (created.name, type(created.error), error) == ("t", InvalidReplicationFactor, None)
 
 
@@ -62,7 +62,7 @@ def test_a_topic_is_asked_for_once_at_a_time(creator):
     creator.create(NewTopic("u"), NewTopic("v"))
     creator.create(NewTopic("t"))
     assert [[topic.name for topic in request.topics] for request in creator.channel.sent] == [["t", "u"], ["v"]]
-    assert creator.told == [([], None)]
+    assert creator.outcomes == [([], None)]
     creator.channel.done[0](None, RequestTimedOut())
     creator.create(NewTopic("u"))
     assert [topic.name for topic in creator.channel.sent[-1].topics] == ["u"]
@@ -86,7 +86,7 @@ def test_a_client_s_topic_is_asked_for_in_its_name(creator):
     assert [topic.name for topic in request.topics] == ["t"]
     frame = b"".join(answer(("t", 0)).encode_frame(9, VERSION))
     creator.channel.done[0](EnvelopeResponse(response_data=frame[4:]), None)
-    (((created,), _),) = creator.told
+    (((created,), _),) = creator.outcomes
     assert (created.name, created.error) == ("t", None)
 
 
@@ -94,5 +94,5 @@ def test_a_client_s_topic_is_asked_for_in_its_name(creator):
 def test_an_envelope_without_an_answer(creator, envelope):
     creator.create(NewTopic("t"), sender=ALICE)
     creator.channel.done[0](envelope, None)
-    ((results, error),) = creator.told
+    ((results, error),) = creator.outcomes
     assert (results, type(error)) == (None, UnknownServerError)

@@ -32,43 +32,43 @@ class Node(TransactionalNode):
     def commit(self, value):
         """By itself."""
         self.promised.offsets[PLAIN].add(value)
-        told = []
-        self._commit(PLAIN, value, told, None)
-        if told == [None]:
+        results = []
+        self._commit(PLAIN, value, results, None)
+        if results == [None]:
             self.promised.offsets[PLAIN] = {value}
 
     def transaction(self, value, *, is_commit):
         if self.producer is None:
             return
         offsets = self.promised.offsets[IN_TRANSACTION]
-        told = []
+        results = []
         place = TopicPartition(CONSUMER_OFFSETS, 0)
 
         def added(error):
             if error is None:
-                self._commit(IN_TRANSACTION, value, told, self.producer)
+                self._commit(IN_TRANSACTION, value, results, self.producer)
 
         self.broker.transactions.add_partitions(ProducerIdentity("x", *self.producer), [place], added, client_version=2)
-        if told != [None]:
+        if results != [None]:
             return
         if is_commit:
             offsets.add(value)
         if self.end(is_commit) and is_commit:
             self.promised.offsets[IN_TRANSACTION] = {value}
 
-    def _commit(self, partition, value, told, producer):
+    def _commit(self, partition, value, outcomes, producer):
         offsets = [OffsetToCommit("t", partition, value)]
-        self.broker.groups.commit_offsets(OffsetCommit("g", offsets, producer=producer), told.extend)
+        self.broker.groups.commit_offsets(OffsetCommit("g", offsets, producer=producer), outcomes.extend)
 
     def check(self, where):
         """Once the producer is back."""
         if self.broker.image.topics_by_name.keys() < {"t", CONSUMER_OFFSETS, "__transaction_state"}:
             return
         assert self.init() is not None, where
-        told = self.broker.groups.fetch_offsets("g").get("t", {})
+        found = self.broker.groups.fetch_offsets("g").get("t", {})
         assert not self.broker.groups.unstable_offsets("g"), where
         for partition, expected in self.promised.offsets.items():
-            offset = told[partition].offset if partition in told else -1
+            offset = found[partition].offset if partition in found else -1
             assert offset in expected, f"{where}: partition {partition} is at {offset}, not at one of {expected}"
             self.promised.offsets[partition] = {offset}
 

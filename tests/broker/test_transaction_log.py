@@ -56,23 +56,23 @@ class Life:
         self.start()
 
     def init(self, transactional_id: str = "x") -> InitResult:
-        told: list[InitResult] = []
-        self.broker.transactions.init_producer_id(InitProducer(transactional_id, 60_000), told.append)
-        (result,) = told
+        results: list[InitResult] = []
+        self.broker.transactions.init_producer_id(InitProducer(transactional_id, 60_000), results.append)
+        (result,) = results
         return result
 
     def add(self, producer: InitResult, *partitions: TopicPartition) -> KafkaError | None:
-        told: list[KafkaError | None] = []
+        results: list[KafkaError | None] = []
         identity = ProducerIdentity("x", producer.producer_id, producer.producer_epoch)
-        self.broker.transactions.add_partitions(identity, partitions, told.append, client_version=2)
-        (result,) = told
+        self.broker.transactions.add_partitions(identity, partitions, results.append, client_version=2)
+        (result,) = results
         return result
 
     def end(self, producer: InitResult | EndResult, *, is_commit: bool = True) -> EndResult:
-        told: list[EndResult] = []
+        results: list[EndResult] = []
         identity = ProducerIdentity("x", producer.producer_id, producer.producer_epoch)
-        self.broker.transactions.end(identity, is_commit, told.append, client_version=2)
-        (result,) = told
+        self.broker.transactions.end(identity, is_commit, results.append, client_version=2)
+        (result,) = results
         return result
 
     def write(self, producer: InitResult, partition: int = 0) -> None:
@@ -247,15 +247,15 @@ def test_an_id_that_no_record_has_a_place_for_leaves_nothing_behind(life: Life) 
     assert life.init("é" * ((1 << 14) - 1)).error is None
 
 
-@pytest.mark.parametrize(("error", "told"), [(KafkaStorageError, NotCoordinator)])
+@pytest.mark.parametrize(("error", "expected"), [(KafkaStorageError, NotCoordinator)])
 def test_an_error_of_the_log_is_told_as_a_coordinators(
-    life: Life, monkeypatch: pytest.MonkeyPatch, error: type[KafkaError], told: type[KafkaError]
+    life: Life, monkeypatch: pytest.MonkeyPatch, error: type[KafkaError], expected: type[KafkaError]
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(type(life.broker.partition(TRANSACTION_STATE, X)), "append", fail)
-    assert isinstance(life.init().error, told)
+    assert isinstance(life.init().error, expected)
 
 
 def test_a_reset_forgets_transactions(life: Life) -> None:

@@ -15,8 +15,8 @@ def test_a_topics_configs_are_set_told_and_unset(barnabas, broker):
         "configs", "--alter", "--topic", "t", "--add-config", "retention.ms=5,cleanup.policy=[compact,delete]"
     )
     assert altered == (0, "Altered topic t\n", "")
-    told = barnabas("configs", "--describe", "--entity-type", "topics", "--entity-name", "t", "--json")
-    assert rows(told) == {
+    found = barnabas("configs", "--describe", "--entity-type", "topics", "--entity-name", "t", "--json")
+    assert rows(found) == {
         "cleanup.policy": ("compact,delete", "DYNAMIC_TOPIC_CONFIG"),
         "retention.ms": ("5", "DYNAMIC_TOPIC_CONFIG"),
     }
@@ -54,8 +54,8 @@ def test_groups_and_metrics(barnabas):
 
 
 def test_loggers(barnabas):
-    told = rows(barnabas("configs", "--describe", "--broker-logger", "1", "--json"))
-    assert told["root"][1] == "DYNAMIC_BROKER_LOGGER_CONFIG"
+    found = rows(barnabas("configs", "--describe", "--broker-logger", "1", "--json"))
+    assert found["root"][1] == "DYNAMIC_BROKER_LOGGER_CONFIG"
 
 
 def test_a_file_of_configs(barnabas, broker, tmp_path):

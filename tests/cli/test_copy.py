@@ -21,7 +21,7 @@ def orders(broker):
     return broker
 
 
-def told(broker):
+def copied_records(broker):
     return [
         (record.partition, record.key, record.value, record.timestamp, record.headers)
         for record in broker.records("orders")
@@ -38,14 +38,14 @@ def test_the_last_records_come_in_a_file_and_seed_another_broker(orders, tmp_pat
     with Broker() as other:
         other.create_topic("orders", partitions=2)
         other.seed(file)
-        assert told(other) == [each for each in told(orders) if each[2] >= b"v4"]
+        assert copied_records(other) == [each for each in copied_records(orders) if each[2] >= b"v4"]
 
 
 def test_from_one_cluster_to_another(orders, capsys):
     with Broker() as other:
         assert main(["copy", "--from", orders.bootstrap_servers, "--topics", "orders",
                      "--to", other.bootstrap_servers]) == 0  # fmt: skip
-        assert told(other) == told(orders)
+        assert copied_records(other) == copied_records(orders)
     assert capsys.readouterr().err == "Copied 10 records\n"
 
 

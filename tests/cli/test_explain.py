@@ -55,9 +55,9 @@ def test_a_bare_name_is_question_and_answer(run):
 
 
 def test_json(run):
-    told = json.loads(run("TopicRecord", "--json")[1])
-    assert (told["message"], told["api_key"], told["versions"]) == ("TopicRecord", 2, "0")
-    assert [field["name"] for field in told["fields"]] == ["name", "topic_id"]
+    printed = json.loads(run("TopicRecord", "--json")[1])
+    assert (printed["message"], printed["api_key"], printed["versions"]) == ("TopicRecord", 2, "0")
+    assert [field["name"] for field in printed["fields"]] == ["name", "topic_id"]
 
 
 def test_every_message_can_be_explained_in_every_version():
@@ -69,10 +69,10 @@ def test_every_message_can_be_explained_in_every_version():
 @pytest.mark.parametrize("what", ["22", "ILLEGAL_GENERATION", "IllegalGeneration", "illegal-generation"])
 def test_an_error_by_code_or_name(run, what):
     code, out, _ = run(what, "--json")
-    told = json.loads(out)
+    printed = json.loads(out)
     assert code == 0
-    assert (told["error"], told["code"], told["retriable"]) == ("IllegalGeneration", 22, False)
-    assert told["meaning"]
+    assert (printed["error"], printed["code"], printed["retriable"]) == ("IllegalGeneration", 22, False)
+    assert printed["meaning"]
 
 
 def test_every_error_and_none(run):
@@ -139,9 +139,9 @@ def test_a_request_with_its_records(run, given):
 
 
 def test_a_request_as_json(run):
-    told = json.loads(run("--hex", produced().hex(), "--json")[1])
-    assert (told["request"], told["version"], told["client_id"]) == ("Produce", 9, "abc")
-    (batch,) = told["fields"]["topic_data"][0]["partition_data"][0]["records"]
+    printed = json.loads(run("--hex", produced().hex(), "--json")[1])
+    assert (printed["request"], printed["version"], printed["client_id"]) == ("Produce", 9, "abc")
+    (batch,) = printed["fields"]["topic_data"][0]["partition_data"][0]["records"]
     assert (batch["count"], batch["crc_ok"], batch["producer_id"]) == (2, True, 4)
     assert [record["value"] for record in batch["records"]] == ["tea", {"hex": "ff00"}]
 
@@ -165,8 +165,8 @@ def test_a_response(run):
 
 def test_an_unsupported_version_of_api_versions_is_answered_in_version_0(run):
     frame = b"".join(ApiVersionsResponse(error_code=35, api_keys=[]).encode_frame(1, 0))
-    told = json.loads(run("--hex", frame.hex(), "--api", "18", "--version", "4", "--json")[1])
-    assert (told["version"], told["fields"]["error_code"]) == (0, 35)
+    printed = json.loads(run("--hex", frame.hex(), "--api", "18", "--version", "4", "--json")[1])
+    assert (printed["version"], printed["fields"]["error_code"]) == (0, 35)
 
 
 def test_frames_one_after_the_other_from_standard_input(run, monkeypatch):

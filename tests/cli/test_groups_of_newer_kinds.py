@@ -205,12 +205,12 @@ def test_where_share_groups_start(barnabas, join, leave):
 )
 def test_what_share_groups_cannot_be_reset_to(barnabas, join, target):
     join("sharers")
-    told = barnabas("groups", "--reset-offsets", "--group", "sharers", "--topic", "t", *target)
-    assert (told.code, told.out) == (2, "")
-    assert "--to-datetime" in told.err
+    found = barnabas("groups", "--reset-offsets", "--group", "sharers", "--topic", "t", *target)
+    assert (found.code, found.out) == (2, "")
+    assert "--to-datetime" in found.err
 
 
 def test_a_share_groups_offsets_are_deleted_by_topic(barnabas, join):
     join("sharers")
-    told = barnabas("groups", "--delete-offsets", "--group", "sharers", "--topic", "t:0")
-    assert (told.code, "deleted by topic" in told.err) == (2, True)
+    found = barnabas("groups", "--delete-offsets", "--group", "sharers", "--topic", "t:0")
+    assert (found.code, "deleted by topic" in found.err) == (2, True)

@@ -41,8 +41,14 @@ def test_json(barnabas, broker):
         {"topic": "t", "partition": 0, "offset": 1},
     ]
     (line,) = barnabas("consume", "--topic", "t", *READ, "--max-messages", "1", "--json").lines
-    told = json.loads(line)
-    assert (told["topic"], told["offset"], told["key"], told["value"], told["headers"]) == ("t", 0, None, "one", [])
+    found = json.loads(line)
+    assert (found["topic"], found["offset"], found["key"], found["value"], found["headers"]) == (
+        "t",
+        0,
+        None,
+        "one",
+        [],
+    )
 
 
 def test_bytes_that_are_no_text_are_told_in_base64(barnabas, broker):

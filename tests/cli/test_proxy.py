@@ -13,9 +13,9 @@ from tests.cli.proxying import Proxying, send
 def test_it_stands_in_front_of_a_cluster_until_a_signal(broker):
     with Proxying(f"127.0.0.1:1,{broker.bootstrap_servers}") as proxying:
         send(proxying, b"tea")
-        told = proxying.stop()
+        found = proxying.stop()
     assert "Cannot reach 127.0.0.1:1" in proxying.logged
-    assert re.fullmatch(rf"{broker.bootstrap_servers} is seen at port \d+\n", told)
+    assert re.fullmatch(rf"{broker.bootstrap_servers} is seen at port \d+\n", found)
     assert [record.value for record in broker.records("orders")] == [b"tea"]
 
 

@@ -39,15 +39,15 @@ def test_each_verb(schemas, file):
     assert schemas("list") == (0, "No schemas\n")
     assert schemas("register", "users", file(USER)) == (0, "users has this schema as version 1, id 1\n")
     assert schemas("check", "users", file(DEFAULTED)) == (0, "The schema is compatible with users\n")
-    code, told = schemas("check", "users", file(AGED))
+    code, results = schemas("check", "users", file(AGED))
     assert code == 1
-    assert "The field 'age' at path '/fields/1' in the new schema has no default value" in told
+    assert "The field 'age' at path '/fields/1' in the new schema has no default value" in results
     assert schemas("register", "users", file(AGED))[0] == 1
     assert schemas("register", "users", file(DEFAULTED))[0] == 0
     assert json.loads(schemas("show", "users")[1]) == DEFAULTED
-    told = schemas("diff", "users", 1)[1]
-    assert "--- users version 1" in told
-    assert '+      "default": 0' in told
+    results = schemas("diff", "users", 1)[1]
+    assert "--- users version 1" in results
+    assert '+      "default": 0' in results
     proto = 'syntax = "proto3";\nmessage Shirt {\n  int32 size = 1;\n}\n'
     assert schemas("register", "shirts", file(proto, "shirt.proto"))[0] == 0
     listed = json.loads(schemas("list", "--json")[1])

@@ -75,11 +75,11 @@ def test_describe(barnabas, client):
     owner = Owner(client, "one")
     owner.begin("t", [1, 0])
     owner.begin("u", [0])
-    (told,) = barnabas("transactions", "describe", "--transactional-id", "one", "--json").json
-    duration, start = told.pop("transaction_duration_ms"), told.pop("transaction_start_time_ms")
+    (shown,) = barnabas("transactions", "describe", "--transactional-id", "one", "--json").json
+    duration, start = shown.pop("transaction_duration_ms"), shown.pop("transaction_start_time_ms")
     assert 0 <= duration < HOUR_MS
     assert start > 1_600_000_000_000
-    assert told == {
+    assert shown == {
         "coordinator_id": 1,
         "transactional_id": "one",
         "producer_id": owner.id,
@@ -96,9 +96,9 @@ def test_describe(barnabas, client):
 def test_describe_producers(barnabas, client, broker):
     assert barnabas("transactions", "describe-producers", "--topic", "t", "--partition", "0").out == "No producers\n"
     leave_open(broker, 0, STRANGER, epoch=3)
-    (told,) = barnabas("transactions", "describe-producers", "--topic", "t", "--partition", "0", "--json").json
-    assert told.pop("last_timestamp") > 1_600_000_000_000
-    assert told == {
+    (shown,) = barnabas("transactions", "describe-producers", "--topic", "t", "--partition", "0", "--json").json
+    assert shown.pop("last_timestamp") > 1_600_000_000_000
+    assert shown == {
         "producer_id": STRANGER,
         "producer_epoch": 3,
         "latest_coordinator_epoch": -1,
@@ -174,8 +174,8 @@ def test_a_transaction_is_terminated_by_force(barnabas, client, name):
     owner = Owner(client, "one")
     owner.begin("t", [0])
     assert barnabas("transactions", name, "--transactional-id", "one") == (0, "Terminated the transaction of one\n", "")
-    (told,) = barnabas("transactions", "describe", "--transactional-id", "one", "--json").json
-    assert (told["producer_epoch"] > owner.epoch, told["transaction_state"], told["topic_partitions"]) == (
+    (shown,) = barnabas("transactions", "describe", "--transactional-id", "one", "--json").json
+    assert (shown["producer_epoch"] > owner.epoch, shown["transaction_state"], shown["topic_partitions"]) == (
         True,
         "Empty",
         [],

@@ -266,17 +266,17 @@ def test_a_log_that_makes_no_sense_is_refused(open_metadata):
 
 def test_a_change_is_in_the_log_then_in_the_image_then_told(open_metadata):
     metadata = open_metadata.started()
-    told = []
+    results = []
 
     def listener(image, delta):
         assert image is metadata.image
         assert image.offset == metadata.log.log_end_offset - 1
         assert metadata.log.high_watermark == metadata.log.log_end_offset
-        told.append([topic.name for topic in delta.new_topics.values()])
+        results.append([topic.name for topic in delta.new_topics.values()])
 
     metadata.loader.publishers.append(listener)
     create(metadata, "orders")
-    assert told == [["orders"]]
+    assert results == [["orders"]]
 
 
 def test_what_changes_nothing_is_told_to_nobody(open_metadata):

@@ -182,13 +182,13 @@ class Node:
 
     def add(self, key: str, number: int) -> list[Any]:
         """What is told, when it is told."""
-        told: list[Any] = []
+        results: list[Any] = []
         try:
             shard = self.runtime.shard(key)
         except KafkaError as error:
             return [type(error)]
-        shard.add(key, number, lambda error: told.append(kind(error)))
-        return told
+        shard.add(key, number, lambda error: results.append(kind(error)))
+        return results
 
     def sums(self, index: int) -> dict[str, int] | type[KafkaError]:
         try:

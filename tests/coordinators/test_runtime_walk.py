@@ -17,7 +17,7 @@ class Walk:
         self.random = Random(seed)
         self.node = Node(flush_messages=self.random.choice([1, 3, 1000]), buffer_size=self.random.choice([1, 200]))
         self.led: set[int] = set()
-        self.told: list[tuple[int, list]] = []
+        self.results: list[tuple[int, list]] = []
         self.acknowledged: dict[int, int] = dict.fromkeys(range(3), 0)
 
     def step(self) -> None:
@@ -42,12 +42,12 @@ class Walk:
 
     def add(self, index: int) -> None:
         name, number = self.random.choice("ab"), self.random.randrange(1, 100)
-        told = self.node.add(f"{index}:{name}", number)
-        self.told.append((index, told))
+        results = self.node.add(f"{index}:{name}", number)
+        self.results.append((index, results))
         if index not in self.led:
-            assert told == [NotCoordinator]
+            assert results == [NotCoordinator]
         elif not self.node.runtime.is_active(index):
-            assert told == [CoordinatorLoadInProgress]
+            assert results == [CoordinatorLoadInProgress]
 
     def in_log(self, index: int) -> dict[str, int]:
         log, sums = self.node.log(index), {}
@@ -80,7 +80,7 @@ class Walk:
         self.node.settle()
         self.check()
         assert all(self.node.runtime.is_active(index) for index in self.led)
-        assert all(len(told) == 1 for _, told in self.told)
+        assert all(len(found) == 1 for _, found in self.results)
 
 
 @pytest.mark.parametrize("seed", range(20))

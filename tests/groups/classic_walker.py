@@ -90,7 +90,7 @@ class Walker:
             Client("f", "j", is_old=True),
         ]
         self.asked: list[PendingResponse] = []
-        self.told: dict[int, str] = {}
+        self.results: dict[int, str] = {}
         """The assignment of each generation that members have got."""
         self.chosen: dict[int, str | None] = {}
         """The protocol of each generation."""
@@ -159,7 +159,7 @@ class Walker:
         if result.assignment:
             brought = result.assignment.decode()
             assert brought.startswith(f"{generation}/"), "an assignment of another generation"
-            assert self.told.setdefault(generation, brought) == brought, "two assignments in one generation"
+            assert self.results.setdefault(generation, brought) == brought, "two assignments in one generation"
 
     def heartbeat(self, client: Client) -> None:
         try:
@@ -290,5 +290,5 @@ class Walker:
             group = self.world.coordinator.describe(GROUP)
         except KafkaError:
             return not members
-        told = {each.member_id for each in group.members}
-        return group.state in ("Stable", "Empty") and told == {client.member_id for client in members}
+        found = {each.member_id for each in group.members}
+        return group.state in ("Stable", "Empty") and found == {client.member_id for client in members}

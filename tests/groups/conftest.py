@@ -254,8 +254,8 @@ class World:
         self.coordinator.sync(sync, lambda result: self.synced(client, result))
 
     def synced(self, client: Client, result: SyncResult) -> None:
-        told = error_name(result.error) if result.error else f"has [{result.assignment.decode()}]"
-        self.say(f"{client.name}: {told}")
+        found = error_name(result.error) if result.error else f"has [{result.assignment.decode()}]"
+        self.say(f"{client.name}: {found}")
 
     def do_heartbeat(self, words, options) -> None:
         for name in words:
@@ -366,9 +366,9 @@ class World:
             except KafkaError as error:
                 self.say(error_name(error))
                 continue
-            told = [f"{topic}-{p} at {at.offset}" for topic, each in offsets.items() for p, at in each.items()]
-            told += [f"{topic}-{p} unstable" for topic, p in self.coordinator.unstable_offsets(group_id)]
-            self.say(f"{group_id}: {', '.join(told) or 'nothing'}")
+            found = [f"{topic}-{p} at {at.offset}" for topic, each in offsets.items() for p, at in each.items()]
+            found += [f"{topic}-{p} unstable" for topic, p in self.coordinator.unstable_offsets(group_id)]
+            self.say(f"{group_id}: {', '.join(found) or 'nothing'}")
 
     def do_end(self, words, _) -> None:
         """``end 1 commit``: the marker of producer 1."""

@@ -39,10 +39,10 @@ class Comparison:
     def compare(self):
         coordinator = self.world.coordinator
         for group in GROUPS:
-            told = coordinator.fetch_offsets(group).get("t", {})
-            assert {partition: each.offset for partition, each in told.items()} == self.model.committed(group)
+            found = coordinator.fetch_offsets(group).get("t", {})
+            assert {partition: each.offset for partition, each in found.items()} == self.model.committed(group)
             assert {partition for _, partition in coordinator.unstable_offsets(group)} == self.model.unstable(group)
-            if told or self.model.unstable(group):
+            if found or self.model.unstable(group):
                 assert group in [each.group_id for each in coordinator.list_groups()]
 
     def commit(self, group, partition):
@@ -83,9 +83,9 @@ class Comparison:
 
 
 @given(st.lists(actions, min_size=12, max_size=40))
-def test_the_log_alone_decides(new_world, told):
+def test_the_log_alone_decides(new_world, expected):
     beside = Comparison(new_world())
-    for action in told:
+    for action in expected:
         beside.do(action)
     beside.restart()
     beside.compare()

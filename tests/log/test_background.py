@@ -21,10 +21,10 @@ class Loop:
 
 
 def test_inline():
-    told = []
-    Inline().run(lambda: told.append("work"), lambda error: told.append(error))
-    Inline().run(lambda: 1 / 0, lambda error: told.append(type(error)))
-    assert told == ["work", None, ZeroDivisionError]
+    results = []
+    Inline().run(lambda: results.append("work"), lambda error: results.append(error))
+    Inline().run(lambda: 1 / 0, lambda error: results.append(type(error)))
+    assert results == ["work", None, ZeroDivisionError]
     Inline().close()
 
 
@@ -42,11 +42,11 @@ def test_work_runs_in_order_in_another_thread():
 
 
 def test_a_failure_is_passed_to_done():
-    loop, told = Loop(), []
+    loop, results = Loop(), []
     background = BackgroundThread(loop.call_soon_threadsafe)
-    background.run(lambda: 1 / 0, told.append)
+    background.run(lambda: 1 / 0, results.append)
     loop.turn()
-    assert isinstance(told[0], ZeroDivisionError)
+    assert isinstance(results[0], ZeroDivisionError)
     background.close()
 
 

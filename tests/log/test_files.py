@@ -87,9 +87,9 @@ def test_setting_the_modification_time(place):
     assert files.modified_ms(path) == 1_700_000_000_123
     files.rename(path, f"{place.path}/b")
     assert files.modified_ms(f"{place.path}/b") == 1_700_000_000_123
-    with pytest.raises(FileNotFoundError) as told:
+    with pytest.raises(FileNotFoundError) as raised:
         files.set_modified_ms(path, 1)
-    assert told.value.filename == path
+    assert raised.value.filename == path
 
 
 def test_renaming_replaces(place):

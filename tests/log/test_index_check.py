@@ -151,8 +151,8 @@ def test_every_byte_of_a_transaction_index(batch, flip):
         log = opened(files)
         data = log.read(0, 1 << 20, up_to=log.log_end_offset, minimum_one=True)
         of_log = [entry for segment in log.segments for entry in segment.transactions.entries]
-        told = log.aborted_transactions(0, data)
-        return [[(each.producer_id, each.first_offset, each.last_offset) for each in some] for some in (of_log, told)]
+        found = log.aborted_transactions(0, data)
+        return [[(each.producer_id, each.first_offset, each.last_offset) for each in some] for some in (of_log, found)]
 
     expected = aborted(files.survivor())
     assert len(expected[0]) == 20

@@ -369,8 +369,8 @@ def fail(files, *, code=errno.EIO):
 
 
 def test_a_failed_directory_goes_offline_and_the_others_stay_online(faulty, batch, caplog):
-    told = []
-    manager = faulty.manager(on_directory_failure=told.append)
+    results = []
+    manager = faulty.manager(on_directory_failure=results.append)
     logs = [manager.create("orders", partition, ID, faulty.config) for partition in range(4)]
     for log in logs:
         append(log, batch)
@@ -378,7 +378,7 @@ def test_a_failed_directory_goes_offline_and_the_others_stay_online(faulty, batc
     with pytest.raises(KafkaStorageError):
         append(logs[0], batch)
     directory = logs[0].log_directory
-    assert told == [directory]
+    assert results == [directory]
     assert manager.online_directories == [other for other in manager.directories if other is not directory]
     for log in logs:
         if log.log_directory is directory:
@@ -410,8 +410,8 @@ def test_all_directories_fail_at_the_start(faulty):
 
 
 def test_a_flush_that_fails_takes_the_directory_offline(faulty, batch):
-    told = []
-    manager = faulty.manager(on_directory_failure=told.append)
+    results = []
+    manager = faulty.manager(on_directory_failure=results.append)
     log = manager.create("orders", 0, ID, TopicConfig(flush_messages=5))
     append(log, batch, 4)
     files = faulty.files
@@ -419,7 +419,7 @@ def test_a_flush_that_fails_takes_the_directory_offline(faulty, batch):
     append(log, batch, 1)
     assert files.changes[-1][0] == "fsync"
     assert log.is_offline
-    assert told == [log.log_directory]
+    assert results == [log.log_directory]
     manager.close()
 
 

@@ -277,15 +277,15 @@ def test_transactions(node, batch, marker):
     node.append(lambda _: marker(3, abort=True), None)
     log = node.log
 
-    def told():
+    def seen():
         data = node.log.read(3, 1 << 20, up_to=8, minimum_one=True)
         return node.log.last_stable_offset, node.log.aborted_transactions(3, data)
 
-    before = told()
+    before = seen()
     node.move()
     node.finish()
     assert node.log is not log
-    stable, aborted = told()
+    stable, aborted = seen()
     assert stable == before[0] == 3
     assert aborted == before[1][1:], "but for the one that has no records any more"
     assert [each.producer_id for each in aborted] == [3]
@@ -306,11 +306,11 @@ def test_flush_waiters_are_called_after_the_promotion(batch):
     node = Node(flush_messages=1_000)
     node.create()
     node.append(batch, 1)
-    old, told = node.log, []
-    old.when_flushed(1, lambda: told.append(old.is_offline))
+    old, seen = node.log, []
+    old.when_flushed(1, lambda: seen.append(old.is_offline))
     node.move()
     node.finish()
-    assert told == [False]
+    assert seen == [False]
     assert old.is_offline
 
 

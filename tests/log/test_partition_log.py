@@ -460,13 +460,13 @@ def test_a_flush_moves_the_recovery_point(tool):
 def test_a_flush_calls_the_waiters(tool):
     log = tool.create()
     tool.append(log, 5)
-    told = []
-    log.when_flushed(3, lambda: told.append(3))
-    log.when_flushed(9, lambda: told.append(9))
+    results = []
+    log.when_flushed(3, lambda: results.append(3))
+    log.when_flushed(9, lambda: results.append(9))
     log.flush()
-    assert told == [3]
-    log.when_flushed(5, lambda: told.append(5))
-    assert told == [3, 5]
+    assert results == [3]
+    log.when_flushed(5, lambda: results.append(5))
+    assert results == [3, 5]
 
 
 def test_a_flush_that_began_before_a_truncation(tool):

@@ -10,7 +10,7 @@ def offset(value):
     return CommittedOffset(value, -1, "", 1000)
 
 
-def told(ended):
+def listed(ended):
     return [(group_id, topic, partition, each.offset) for group_id, topic, partition, each in ended]
 
 
@@ -30,7 +30,7 @@ def test_a_commit_gives_the_last_of_each_partition():
     pending.put(ONE, "h", "t", 0, offset(2))
     pending.put(ONE, "g", "t", 0, offset(3))
     assert pending.groups_of("t") == ["g", "h"]
-    assert sorted(told(pending.commit(ONE))) == [("g", "t", 0, 3), ("h", "t", 0, 2)]
+    assert sorted(listed(pending.commit(ONE))) == [("g", "t", 0, 3), ("h", "t", 0, 2)]
     assert not pending
     assert pending.commit(ONE) == []
 
@@ -48,15 +48,15 @@ def test_another_partitions_marker_ends_nothing_here():
     pending = PendingOffsets()
     pending.put(ONE, "g", "t", 0, offset(1))
     pending.put(ELSEWHERE, "h", "t", 0, offset(2))
-    assert told(pending.commit(ELSEWHERE)) == [("h", "t", 0, 2)]
-    assert told(pending.commit(ONE)) == [("g", "t", 0, 1)]
+    assert listed(pending.commit(ELSEWHERE)) == [("h", "t", 0, 2)]
+    assert listed(pending.commit(ONE)) == [("g", "t", 0, 1)]
 
 
 def test_what_is_earlier_than_something_committed_does_not_count():
     pending = PendingOffsets()
     pending.put(ONE, "g", "t", 0, offset(1))
     pending.put(TWO, "g", "t", 0, offset(2))
-    assert told(pending.commit(TWO)) == [("g", "t", 0, 2)]
+    assert listed(pending.commit(TWO)) == [("g", "t", 0, 2)]
     assert pending.positions("g") == [("t", 0)]
     assert pending.commit(ONE) == []
     assert not pending
@@ -74,7 +74,7 @@ def test_what_is_removed_is_removed_for_all():
     pending.remove("g", "t", 0)
     pending.remove("g", "t", 0)
     assert pending.positions("g") == [("t", 1)]
-    assert told(pending.commit(ONE)) == [("g", "t", 1, 1)]
+    assert listed(pending.commit(ONE)) == [("g", "t", 1, 1)]
     pending.remove("g", "t", 1)
     assert not pending
     assert pending.commit(TWO) == []

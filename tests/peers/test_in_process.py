@@ -39,17 +39,17 @@ class Answering:
 
 @pytest.mark.parametrize(("encodes", "version"), [(False, 2), (True, 2), (True, 1)])
 def test_a_request_and_its_response(encodes, version):
-    peers, node, told = InProcessPeers(encodes=encodes), Answering(version), []
+    peers, node, results = InProcessPeers(encodes=encodes), Answering(version), []
     peers.join(1, node.node)
     sent, response = request(), WriteTxnMarkersResponse(markers=[])
-    peers.send(1, sent, lambda response, error: told.append((response, kind(error))))
+    peers.send(1, sent, lambda response, error: results.append((response, kind(error))))
     ((asked, asked_version, done),) = node.asked
     assert asked_version == version
     assert (asked is sent) is not encodes
     assert asked.markers[0].transaction_version == (2 if version == 2 else 0)
-    assert told == []
+    assert results == []
     done(response, None)
-    ((answer, error),) = told
+    ((answer, error),) = results
     assert error is None
     assert answer == response
     assert (answer is response) is not encodes
@@ -57,19 +57,19 @@ def test_a_request_and_its_response(encodes, version):
 
 @pytest.mark.parametrize("encodes", [False, True])
 def test_an_error_instead_of_a_response(encodes):
-    peers, node, told = InProcessPeers(encodes=encodes), Answering(2), []
+    peers, node, results = InProcessPeers(encodes=encodes), Answering(2), []
     peers.join(1, node.node)
-    peers.send(1, request(), lambda response, error: told.append((response, kind(error))))
+    peers.send(1, request(), lambda response, error: results.append((response, kind(error))))
     node.asked[0][2](None, NetworkException())
-    assert told == [(None, NetworkException)]
+    assert results == [(None, NetworkException)]
 
 
 def test_a_node_that_is_not_there():
-    peers, told = InProcessPeers(), []
+    peers, results = InProcessPeers(), []
     peers.join(1, Answering(2).node)
     peers.leave(1)
-    peers.send(1, request(), lambda response, error: told.append((response, kind(error))))
-    assert told == [(None, NetworkException)]
+    peers.send(1, request(), lambda response, error: results.append((response, kind(error))))
+    assert results == [(None, NetworkException)]
 
 
 def test_errors_by_their_codes():

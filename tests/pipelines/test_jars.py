@@ -66,11 +66,11 @@ def test_the_installed_release_is_fetched_into_the_cache_once(repository, tmp_pa
 
 def test_the_newest_is_taken_where_the_installed_release_is_missing(repository, tmp_path):
     asked = repository(sql=["4.2.0", "4.2.0-preview5"], tokens=["4.1.0-preview1"])
-    told = []
-    found = jars.fetch(tmp_path / "to", say=told.append)
+    results = []
+    found = jars.fetch(tmp_path / "to", say=results.append)
     assert [path.name for path in found[:2]] == [f"{SQL}-4.2.0.jar", f"{TOKENS}-4.1.0-preview1.jar"]
     assert sorted(path.name for path in (tmp_path / "to").iterdir()) == sorted(path.name for path in found)
-    assert "  4.3.0 does not exist; the newest is 4.2.0" in told
+    assert "  4.3.0 does not exist; the newest is 4.2.0" in results
     assert asked()[3:6] == [f"{TOKENS}:4.3.0", f"{TOKENS}:LATEST", f"{TOKENS}:4.1.0"]
 
 

@@ -60,8 +60,8 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Be this task of this batch of this query."""
 
     def be(query: str | None, batch: int | None, number: int) -> None:
-        told = {QUERY_ID: query, BATCH_ID: None if batch is None else str(batch)}
-        context = SimpleNamespace(getLocalProperty=told.get, partitionId=lambda: number)
+        found = {QUERY_ID: query, BATCH_ID: None if batch is None else str(batch)}
+        context = SimpleNamespace(getLocalProperty=found.get, partitionId=lambda: number)
         monkeypatch.setattr(tasks.TaskContext, "get", lambda: context)
 
     return be

@@ -47,13 +47,13 @@ def produce(broker: Broker, topic: str, **counts: int) -> None:
     producer.close()
 
 
-def told(broker: Broker, **options: str) -> dict[str, str]:
+def options_for(broker: Broker, **options: str) -> dict[str, str]:
     return {"kafka.bootstrap.servers": broker.bootstrap_servers, "fetchOffset.retryIntervalMs": "10", **options}
 
 
 def stream(broker: Broker, **options: str) -> StreamReader:
     """As Spark has it: the reader has been pickled, its offsets have been through JSON."""
-    made = StreamReader(read_options(told(broker, **options), STREAM_READ))
+    made = StreamReader(read_options(options_for(broker, **options), STREAM_READ))
     return pickle.loads(pickle.dumps(made))
 
 
@@ -224,7 +224,7 @@ def test_an_end_that_went_back_is_asked_for_again_and_then_told(broker: Broker, 
 
 def test_how_far_the_query_has_come_is_committed_to_a_group(broker: Broker, topic: str) -> None:
     options = read_options(
-        told(broker, subscribe=topic, startingOffsets="earliest", commitGroup=f"{topic}-group"), STREAM_READ
+        options_for(broker, subscribe=topic, startingOffsets="earliest", commitGroup=f"{topic}-group"), STREAM_READ
     )
     reader, cluster = StreamReader(options), Cluster.of(options.client)
     produce(broker, topic, p0=5)
@@ -240,7 +240,7 @@ def test_how_far_the_query_has_come_is_committed_to_a_group(broker: Broker, topi
 
 
 def test_a_topic_deleted_behind_the_back_of_a_cluster_that_knew_it(broker: Broker, topic: str) -> None:
-    options = read_options(told(broker, subscribe=topic), STREAM_READ)
+    options = read_options(options_for(broker, subscribe=topic), STREAM_READ)
     cluster = Cluster.of(options.client)
     first = TopicPartition(topic, 0)
     assert cluster.partitions(topic) == [0, 1]
@@ -252,7 +252,7 @@ def test_a_topic_deleted_behind_the_back_of_a_cluster_that_knew_it(broker: Broke
 
 def test_a_batch(broker: Broker, topic: str) -> None:
     def batch(**options: str) -> BatchReader:
-        return BatchReader(read_options(told(broker, **options), BATCH_READ))
+        return BatchReader(read_options(options_for(broker, **options), BATCH_READ))
 
     produce(broker, topic, p0=5, p1=3)
     assert ranges(batch(subscribe=topic)) == [(topic, 0, 0, 5), (topic, 1, 0, 3)]

@@ -79,14 +79,14 @@ def test_a_line_of_text_for_each():
 def test_an_object_for_each():
     seen = Seen(as_json=True)
     seen.pass_by(produce("orders"), 9, PRODUCED)
-    told = json.loads(seen.lines[0])
-    assert (told["api"], told["version"], told["node"], told["client_id"]) == ("Produce", 9, "kafka:9092", "raw")
-    assert told["request"]["topic_data"][0]["partition_data"][0]["records"][0]["records"][0]["value"] == "tea"
+    found = json.loads(seen.lines[0])
+    assert (found["api"], found["version"], found["node"], found["client_id"]) == ("Produce", 9, "kafka:9092", "raw")
+    assert found["request"]["topic_data"][0]["partition_data"][0]["records"][0]["records"][0]["value"] == "tea"
     assert (
-        told["answer"] == {"responses": [], "throttle_time_ms": 0, "node_endpoints": []}
-        or "responses" in told["answer"]
+        found["answer"] == {"responses": [], "throttle_time_ms": 0, "node_endpoints": []}
+        or "responses" in found["answer"]
     )
-    assert (told["took_ms"], told["error"]) == (250.0, None)
+    assert (found["took_ms"], found["error"]) == (250.0, None)
 
 
 def test_a_request_without_an_answer():

@@ -71,14 +71,14 @@ def test_what_somebody_looks_at_is_whole_and_in_its_place(upstream, step):
 
 
 def test_answered_is_told_at_the_end_of_the_last_answer(upstream):
-    told = []
+    results = []
     upstream.send(memoryview(b"request"), Sent(1, None))
-    upstream.on_answered = lambda: told.append(len(upstream.client.got))
+    upstream.on_answered = lambda: results.append(len(upstream.client.got))
     data = whole(1, 1000)
     receive(upstream, data[:600])
-    assert (told, upstream.is_awaited) == ([], True)
+    assert (results, upstream.is_awaited) == ([], True)
     receive(upstream, data[600:])
-    assert told == [1004]
+    assert results == [1004]
 
 
 def test_a_client_that_does_not_take_it_stops_reading(upstream):

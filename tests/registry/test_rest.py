@@ -15,9 +15,9 @@ def text(schema):
 
 
 def code(answer):
-    status, told = answer
-    assert status == (told["error_code"] if told["error_code"] < 1000 else told["error_code"] // 100)
-    return told["error_code"]
+    status, results = answer
+    assert status == (results["error_code"] if results["error_code"] < 1000 else results["error_code"] // 100)
+    return results["error_code"]
 
 
 def test_a_schema_is_registered_once_and_has_one_id(client):
@@ -31,9 +31,9 @@ def test_a_schema_is_registered_once_and_has_one_id(client):
     assert client("GET", "/subjects") == (200, ["people-value", "users-value"])
     assert client("GET", "/subjects/users-value/versions") == (200, [1, 2])
     assert client("GET", "/subjects/users-value/versions?offset=1&limit=1") == (200, [2])
-    told = client("GET", "/subjects/users-value/versions/latest")[1]
-    assert (told["subject"], told["version"], told["id"], told["schema"]) == ("users-value", 2, 2, text(DEFAULTED))
-    assert "schemaType" not in told
+    found = client("GET", "/subjects/users-value/versions/latest")[1]
+    assert (found["subject"], found["version"], found["id"], found["schema"]) == ("users-value", 2, 2, text(DEFAULTED))
+    assert "schemaType" not in found
     assert client("GET", "/subjects/users-value/versions/1/schema") == (200, USER)
     assert client("GET", "/schemas/ids/1")[1]["schema"] == text(USER)
     assert client("GET", "/schemas/ids/1/schema") == (200, USER)
@@ -82,9 +82,9 @@ def test_what_is_no_schema(client, schema):
 
 def test_an_incompatible_schema_is_refused_and_what_breaks_is_named(client):
     client.register("users", USER)
-    status, told = client.register("users", AGED)
-    assert (status, told["error_code"]) == (409, 409)
-    assert "The field 'age' at path '/fields/1' in the new schema has no default value" in told["message"]
+    status, results = client.register("users", AGED)
+    assert (status, results["error_code"]) == (409, 409)
+    assert "The field 'age' at path '/fields/1' in the new schema has no default value" in results["message"]
     path = "/compatibility/subjects/users/versions"
     body = {"schema": text(AGED)}
     assert client("POST", f"{path}/latest", body) == (200, {"is_compatible": False})

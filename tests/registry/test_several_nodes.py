@@ -40,7 +40,7 @@ def test_ids_are_given_out_once_and_outlive_the_node_that_gave_them(cluster):
     by_node = clients(cluster)
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         turns = pool.map(lambda node: [register(by_node[node], 10 * node + each) for each in range(4)], by_node)
-        ids = sorted(told["id"] for turn in turns for status, told in turn)
+        ids = sorted(found["id"] for turn in turns for status, found in turn)
     assert ids == list(range(1, 13))
     leader = cluster.leader("_schemas")
     before = {node: client("GET", "/schemas") for node, client in by_node.items()}

@@ -95,9 +95,9 @@ def test_some_topic_may_be_written_where_a_name_that_no_other_acl_covers_may(hel
         for each in held
         if each.resource_type == TOPIC
     }
-    told = subject.allows_some(ALICE, Operation.WRITE, TOPIC)
+    found = subject.allows_some(ALICE, Operation.WRITE, TOPIC)
     if any(naive(held, ALICE, Operation.WRITE, topic(name)) for name in allowed if name != "?"):
-        assert told
+        assert found
 
 
 def test_a_super_user_passes_a_denial():
@@ -122,7 +122,7 @@ def test_without_acls_everybody_may_only_if_it_is_said_so():
 
 
 @pytest.mark.parametrize(
-    "denied, told",
+    "denied, expected",
     [
         (None, True),
         (acl("orders", Operation.WRITE, DENY), False),
@@ -132,9 +132,9 @@ def test_without_acls_everybody_may_only_if_it_is_said_so():
         (acl("orders", Operation.READ, DENY), True),
     ],
 )
-def test_a_denial_of_all_of_a_pattern_takes_its_right_to_write_something(denied, told):
+def test_a_denial_of_all_of_a_pattern_takes_its_right_to_write_something(denied, expected):
     held = [acl(operation=Operation.WRITE), *([denied] if denied else [])]
-    assert authorizer(*held).allows_some(ALICE, Operation.WRITE, TOPIC) is told
+    assert authorizer(*held).allows_some(ALICE, Operation.WRITE, TOPIC) is expected
 
 
 def test_a_denied_name_under_an_allowed_prefix_leaves_others():

@@ -183,10 +183,10 @@ def test_one_of_two_directories_fails(failure, caplog):
         until(lambda: asking.metadata()[lost[0]].leader_id == -1)
         metadata = asking.metadata()
         for index in lost:
-            told = metadata[index]
-            assert (told.error_code, told.leader_id) == (LeaderNotAvailable.code, -1)
-            assert (told.replica_nodes, told.isr_nodes, told.offline_replicas) == ([1], [], [1])
-            assert told.leader_epoch == 1
+            entry = metadata[index]
+            assert (entry.error_code, entry.leader_id) == (LeaderNotAvailable.code, -1)
+            assert (entry.replica_nodes, entry.isr_nodes, entry.offline_replicas) == ([1], [], [1])
+            assert entry.leader_epoch == 1
         assert {(metadata[index].leader_id, metadata[index].leader_epoch) for index in kept} == {(1, 0)}
         for index in lost:
             assert asking.errors(index) == [STORAGE] * 8
@@ -201,8 +201,8 @@ def test_one_of_two_directories_fails(failure, caplog):
 
     with Broker(files=files.survivor(), log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
         metadata = asking.metadata()
-        assert {(told.error_code, told.leader_id) for told in metadata.values()} == {(0, 1)}
-        assert all(told.isr_nodes == [1] and not told.offline_replicas for told in metadata.values())
+        assert {(entry.error_code, entry.leader_id) for entry in metadata.values()} == {(0, 1)}
+        assert all(entry.isr_nodes == [1] and not entry.offline_replicas for entry in metadata.values())
         for index in lost:
             assert asking.list_offsets(index, -1).offset == 1
         for index in range(PARTITIONS):
@@ -226,7 +226,7 @@ def test_a_directory_fails_that_old_metadata_has_no_place_for():
         until(lambda: asking.directories()["/b"] == (STORAGE, []))
         for index in range(PARTITIONS):
             assert asking.errors(index) == [STORAGE if index in lost else 0] * 8
-        assert {told.leader_id for told in asking.metadata().values()} == {1}
+        assert {entry.leader_id for entry in asking.metadata().values()} == {1}
         assert asking.create("payments", 3) == 0
         assert [asking.produce(index, topic="payments").error_code for index in range(3)] == [0] * 3
     with Broker(files=files.survivor(), log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
@@ -249,8 +249,8 @@ def test_a_directory_that_is_broken_at_the_start(caplog):
         metadata = asking.metadata()
         for index in range(PARTITIONS):
             expected = (LeaderNotAvailable.code, -1, [1]) if index in lost else (0, 1, [])
-            told = metadata[index]
-            assert (told.error_code, told.leader_id, told.offline_replicas) == expected
+            answer = metadata[index]
+            assert (answer.error_code, answer.leader_id, answer.offline_replicas) == expected
             assert asking.errors(index) == [STORAGE if index in lost else 0] * 8
     with Broker(files=files.survivor(), log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
         for index in range(PARTITIONS):

@@ -52,7 +52,7 @@ def frame(correlation_id=1, version=3, group_id="g"):
     return memoryview(framed(request, version, correlation_id))[4:]
 
 
-def told(pieces, version=3):
+def header_of(pieces, version=3):
     """Correlation id and error code of an answer."""
     data = b"".join(pieces)
     response = HeartbeatResponse.decode(data, version=version, at=8 + HeartbeatResponse.header_version(version))
@@ -61,7 +61,7 @@ def told(pieces, version=3):
 
 def test_a_handler_knows_the_header_and_the_time(dispatcher, handler, clock):
     clock.advance(5)
-    assert told(dispatcher.respond(frame(7, 3, "one"))) == (7, 0)
+    assert header_of(dispatcher.respond(frame(7, 3, "one"))) == (7, 0)
     assert handler.seen == [("one", 3, 7, CLIENT_ID), clock.time_ms()]
 
 
@@ -77,13 +77,13 @@ def test_a_later_answer_goes_out_under_its_request_s_header(dispatcher, handler)
     later = dispatcher.respond(frame(7, 4))
     assert later is handler.answer
     later.resolve(HeartbeatResponse(error_code=27))
-    assert told(dispatcher.encode(later.response), 4) == (7, 27)
+    assert header_of(dispatcher.encode(later.response), 4) == (7, 27)
 
 
 def test_a_later_answer_that_is_there_goes_out_at_once(dispatcher, handler):
     handler.answer = Later()
     handler.answer.resolve(HeartbeatResponse(error_code=27))
-    assert told(dispatcher.respond(frame(7))) == (7, 27)
+    assert header_of(dispatcher.respond(frame(7))) == (7, 27)
 
 
 def test_there_may_be_no_answer_later(dispatcher, handler):
@@ -116,7 +116,7 @@ def test_what_is_not_promised_closes_the_connection(dispatcher, api_key, version
 
 def test_a_bug_is_logged_with_the_request(dispatcher, handler, monkeypatch, caplog):
     monkeypatch.setattr(Handler, "__call__", lambda self, request, context: 1 / 0)
-    assert told(dispatcher.respond(frame(7)))[1] == KafkaError.by_code[-1].code
+    assert header_of(dispatcher.respond(frame(7)))[1] == KafkaError.by_code[-1].code
     assert "Cannot answer HeartbeatRequest version 3" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 

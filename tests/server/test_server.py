@@ -166,12 +166,12 @@ def test_each_listener_advertises_its_own_address():
     with Broker(configs) as broker:
         ports = [listener.port for listener in broker._server.listeners]
         assert len(set(ports)) == 2
-        told = []
+        results = []
         for port in ports:
             with Client(port) as client:
                 (node,) = client.ask(MetadataRequest(topics=[]), 4).brokers
-                told.append((node.host, node.port))
-    assert told == [("127.0.0.1", ports[0]), ("proxy.example", 4711)]
+                results.append((node.host, node.port))
+    assert results == [("127.0.0.1", ports[0]), ("proxy.example", 4711)]
 
 
 def has_ipv6():

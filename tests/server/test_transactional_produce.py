@@ -62,8 +62,8 @@ def produce_all(port: int, transactional_id: str, value: bytes) -> None:
     """Transactions of two batches to each partition, all on their way at once."""
     with Client(port, timeout=60) as client:
         ask = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
-        told = client.ask(ask, 4)
-        producer_id, epoch = told.producer_id, told.producer_epoch
+        answer = client.ask(ask, 4)
+        producer_id, epoch = answer.producer_id, answer.producer_epoch
         for _ in range(ROUNDS):
             order = [(sequence, index) for index in range(PARTITIONS) for sequence in range(2)]
             for number, (sequence, index) in enumerate(order):
@@ -106,10 +106,10 @@ def test_batches_that_wait_stay_what_they_were(port: int) -> None:
                 partition=index, fetch_offset=0, partition_max_bytes=1 << 26, current_leader_epoch=-1
             )
             topic = FetchRequest.FetchTopic(topic="t", partitions=[asked])
-            told = client.ask(
+            shown = client.ask(
                 FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 26, isolation_level=1, topics=[topic]), 11
             )
-            (partition,) = told.responses[0].partitions
+            (partition,) = shown.responses[0].partitions
             assert partition.last_stable_offset == partition.high_watermark
             found = [batch for batch in batches(partition.records) if not batch.is_control]
             for batch in found:

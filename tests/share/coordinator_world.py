@@ -53,7 +53,7 @@ def batch(text: str) -> StateBatch:
     return StateBatch(first, last, state, count)
 
 
-def told(batches) -> str:
+def batches_text(batches) -> str:
     return " ".join(
         f"{each.first_offset}-{each.last_offset}:{each.delivery_state}x{each.delivery_count}" for each in batches
     )
@@ -128,7 +128,7 @@ class World:
         text += f" leader {kept.leader_epoch} start {kept.start_offset} done {kept.delivery_complete_count}"
         if isinstance(kept, ShareSnapshotValue) and kept.create_timestamp != kept.write_timestamp:
             text += f" of {kept.create_timestamp} at {kept.write_timestamp}"
-        return f"{text} [{told(kept.state_batches)}]"
+        return f"{text} [{batches_text(kept.state_batches)}]"
 
     def prune(self, index: int, offset: int) -> None:
         if offset > self.starts[index]:
@@ -225,7 +225,7 @@ class World:
     def state(state) -> str:
         return (
             f"state {state.state_epoch} leader {state.leader_epoch} start {state.start_offset}"
-            f" done {state.delivery_complete_count} [{told(state.batches)}]"
+            f" done {state.delivery_complete_count} [{batches_text(state.batches)}]"
         )
 
     def do_init(self, words: Words, options: Options) -> None:

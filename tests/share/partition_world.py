@@ -30,7 +30,7 @@ class World:
         self.limits = Limits(lock_seconds=30.0, delivery_count=5, record_locks=2000)
         self.log: list[LogBatch] = []
         self.log_start = 0
-        self.told: list[str] = []
+        self.printed: list[str] = []
         self.is_failing = self.is_waiting = False
         self.waiting: list[Done] = []
         self.share: SharePartition
@@ -47,12 +47,12 @@ class World:
         )
 
     def write(self, start_offset: int, complete: int, batches: Sequence[StateBatch], done: Done) -> None:
-        told = ", ".join(
+        printed = ", ".join(
             f"{each.first_offset}-{each.last_offset} {RecordState(each.delivery_state).name.lower()} "
             f"{each.delivery_count}"
             for each in batches
         )
-        self.told.append(f"  written: from {start_offset}, {complete} done with: {told}")
+        self.printed.append(f"  written: from {start_offset}, {complete} done with: {printed}")
         if self.is_waiting:
             self.waiting.append(done)
         else:
@@ -60,14 +60,14 @@ class World:
 
     def __call__(self, line: str) -> str:
         """Runs one line, and returns what it prints."""
-        self.told = []
+        self.printed = []
         words = line.split()
         command: Callable[..., Any] | None = getattr(self, f"do_{words[0]}", None)
         if command is not None:
             command(*words[1:])
         else:
             self.member(*words)
-        return "\n".join(self.told)
+        return "\n".join(self.printed)
 
     # ------------------------------------------------------------ the world
 
@@ -112,7 +112,7 @@ class World:
 
     def do_state(self) -> None:
         share = self.share
-        self.told.append(f"from {share.start_offset} to {share.next_offset}, next {share.next_fetch_offset()}")
+        self.printed.append(f"from {share.start_offset} to {share.next_offset}, next {share.next_fetch_offset()}")
         for batch in share.batches:
             runs = ", ".join(
                 f"{run.first}-{run.last} {run.state.name.lower()} {run.delivery_count}"
@@ -120,7 +120,7 @@ class World:
                 + (" (being written)" if run.change is not None else "")
                 for run in batch.runs
             )
-            self.told.append(f"  {runs}{' (unread)' if batch.is_unread else ''}")
+            self.printed.append(f"  {runs}{' (unread)' if batch.is_unread else ''}")
 
     # ------------------------------------------------------------ members
 
@@ -139,26 +139,26 @@ class World:
             self.share.acknowledge(name, said, self.answered)
 
     def answered(self, error: KafkaError | None) -> None:
-        self.told.append("done" if error is None else f"{type(error).__name__}: {error}")
+        self.printed.append("done" if error is None else f"{type(error).__name__}: {error}")
 
     def fetch(self, name: str, *options: str) -> None:
         given = dict(each.partition("=")[::2] for each in options)
         share = self.share
         if not share.can_acquire():
-            self.told.append("no room")
+            self.printed.append("no room")
             return
         at = share.next_fetch_offset()
         if at < self.log_start:
             share.log_start_moved(self.log_start)
-            self.told.append("gone, again")
+            self.printed.append("gone, again")
             return
         read = [each for each in self.log if each.last_offset >= at][: int(given.get("read", 100))]
         wanted = Wanted(name, int(given.get("max", 100)), int(given.get("batch", 100)), "limit" in given)
         acquired = acquire(share, wanted, at, read)
         if "aborted" in given:
             acquired = without_aborted(share, name, acquired, [LogBatch(*offsets(given["aborted"]))])
-        told = ", ".join(f"{first}-{last} ({count})" for first, last, count in acquired)
-        self.told.append(told or "nothing")
+        printed = ", ".join(f"{first}-{last} ({count})" for first, last, count in acquired)
+        self.printed.append(printed or "nothing")
 
 
 def offsets(text: str) -> tuple[int, int]:

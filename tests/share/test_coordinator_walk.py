@@ -37,7 +37,7 @@ def step(chance: Random) -> str:
             return f"write {key} {epochs} {start} done={chance.randrange(-1, 5)} {' '.join(batches)}"
 
 
-def told(world: World) -> list[str]:
+def described(world: World) -> list[str]:
     """Returns the state of each share partition, with the epochs that it fences."""
     return [world.command(f"{verb} {key}") for key in KEYS for verb in ("read", "summary")]
 
@@ -63,9 +63,9 @@ def test_the_log_says_it_all(seed):
     for _ in range(150):
         world.command(step(chance))
     world.command("mend")
-    known = told(world)
+    known = described(world)
     world.command("restart")
-    assert told(world) == known
+    assert described(world) == known
     assert any("update" in world.record(*each) or "snapshot" in world.record(*each) for each in world.log[0])
 
 

@@ -54,7 +54,7 @@ def partition(text: str) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
-def told(partitions: Sequence[tuple[str, int]]) -> str:
+def listed(partitions: Sequence[tuple[str, int]]) -> str:
     return " ".join(f"{topic}-{number}" for topic, number in partitions)
 
 
@@ -129,7 +129,9 @@ class World:
         kept = decode_value(value)
         text = f"{name} {State(kept.transaction_status).title} {kept.producer_id}/{kept.producer_epoch}"
         if kept.transaction_partitions:
-            text += f" [{told([(each.topic, i) for each in kept.transaction_partitions for i in each.partition_ids])}]"
+            text += (
+                f" [{listed([(each.topic, i) for each in kept.transaction_partitions for i in each.partition_ids])}]"
+            )
         if kept.previous_producer_id not in (-1, kept.producer_id):
             text += f" after {kept.previous_producer_id}"
         if kept.next_producer_id != -1:
@@ -144,8 +146,8 @@ class World:
         errors = {each: None if found is None else found() for each, found in kinds.items()}
         refused = {each: error for each, error in errors.items() if error is not None}
         text = f"marker: {'commit' if marker.is_commit else 'abort'} {marker.producer_id}/{marker.producer_epoch}"
-        text += f" v{marker.transaction_version or 1} to {told(partitions)}"
-        self.say(text + "".join(f", {told([each])} {NAMES[type(error)]}" for each, error in refused.items()))
+        text += f" v{marker.transaction_version or 1} to {listed(partitions)}"
+        self.say(text + "".join(f", {listed([each])} {NAMES[type(error)]}" for each, error in refused.items()))
         self.later("markers", lambda: done(errors))
 
     def later(self, what: str, call: Callable[[], None]) -> None:
@@ -283,7 +285,7 @@ class World:
         asked = [partition(each) for each in partitions]
         found = self.coordinator.verify_partitions(self.who(self.client(name), options), asked)
         self.say(
-            f"{name}: " + ", ".join(f"{told([each])} {NAMES[type(e)] if e else 'is in'}" for each, e in found.items())
+            f"{name}: " + ", ".join(f"{listed([each])} {NAMES[type(e)] if e else 'is in'}" for each, e in found.items())
         )
 
     def do_commit(self, words: Words, options: Options) -> None:
@@ -328,7 +330,7 @@ class World:
             age = f" for {self.clock.time_ms() - found.start_time_ms} ms" if found.start_time_ms >= 0 else ""
             self.say(
                 f"{found.transactional_id}: {found.state} {found.producer_id}/{found.producer_epoch}{age}"
-                f" of {found.timeout_ms} ms [{told(found.partitions)}]"
+                f" of {found.timeout_ms} ms [{listed(found.partitions)}]"
             )
 
     def do_list(self, _, options: Options) -> None:

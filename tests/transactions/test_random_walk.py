@@ -63,7 +63,7 @@ class Walk(RuleBasedStateMachine):
         self.marker_error: type[KafkaError] | None = None
         self.believed = {"t": (-1, -1), "u": (old.producer_id, old.producer_epoch)}
         self.sent: list[End] = []
-        self.told: dict[tuple[str, TopicPartition], list[tuple[int, int, bool]]] = {}
+        self.results: dict[tuple[str, TopicPartition], list[tuple[int, int, bool]]] = {}
         self.waiting = 0
         self.fenced_in_vain: set[str] = set()
         self.start()
@@ -144,7 +144,7 @@ class Walk(RuleBasedStateMachine):
         error = self.marker_error
         if error is None:
             for each in partitions:
-                self.told.setdefault((name, each), []).append(
+                self.results.setdefault((name, each), []).append(
                     (marker.producer_id, marker.producer_epoch, marker.is_commit)
                 )
         answer = dict.fromkeys(partitions, error and error())
@@ -342,10 +342,10 @@ class Walk(RuleBasedStateMachine):
 
     @invariant()
     def no_transaction_ends_both_ways(self) -> None:
-        for (name, partition), told in self.told.items():
+        for (name, partition), raised in self.results.items():
             ways: dict[tuple[int, int, int], set[bool]] = {}
             decisions = [facts for other, facts in self.log if other == name and facts.state in DECIDED]
-            for producer_id, epoch, is_commit in told:
+            for producer_id, epoch, is_commit in raised:
                 number = sum((facts.producer_id, facts.producer_epoch) < (producer_id, epoch) for facts in decisions)
                 if all(facts.client_version == 2 for facts in decisions):
                     ways.setdefault((producer_id, epoch, number), set()).add(is_commit)
@@ -373,10 +373,10 @@ class Walk(RuleBasedStateMachine):
     def is_free(self, name: str) -> bool:
         """Whether its producer, should it add a partition that is there already, is not told to wait."""
         now = self.coordinator.describe(name)
-        told = []
+        results = []
         producer = ProducerIdentity(name, now.producer_id, now.producer_epoch)
-        self.coordinator.add_partitions(producer, now.partitions, told.append)
-        return list(map(kind, told)) != [ConcurrentTransactions]
+        self.coordinator.add_partitions(producer, now.partitions, results.append)
+        return list(map(kind, results)) != [ConcurrentTransactions]
 
     def teardown(self) -> None:
         """After the faults no request waits, and replaying the log gives the same state."""

@@ -32,9 +32,9 @@ def test_each_secret_is_a_declared_field() -> None:
 
 def test_every_message_in_every_version_becomes_json(samples) -> None:
     for cls, version, data in samples:
-        told = plain(cls.decode(data, version=version), version, is_secret)
-        assert list(told) == [field.name for field in cls.wire_fields() if version in field.versions]
-        json.dumps(told)
+        found = plain(cls.decode(data, version=version), version, is_secret)
+        assert list(found) == [field.name for field in cls.wire_fields() if version in field.versions]
+        json.dumps(found)
 
 
 def test_the_subscription_of_a_consumer_is_decoded() -> None:
@@ -65,8 +65,8 @@ def test_passwords_in_configs_are_hidden(name, shown) -> None:
     Resource = IncrementalAlterConfigsRequest.AlterConfigsResource
     config = Resource.AlterableConfig(name=name, config_operation=0, value="7")
     resource = Resource(resource_type=4, resource_name="1", configs=[config])
-    told = plain(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1, is_secret)
-    assert told["resources"][0]["configs"][0]["value"] == shown
+    found = plain(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1, is_secret)
+    assert found["resources"][0]["configs"][0]["value"] == shown
 
 
 def test_messages_of_older_formats() -> None:

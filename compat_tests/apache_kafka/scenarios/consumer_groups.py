@@ -31,9 +31,9 @@ def body(member: str, epoch: Any, owned: Owned = None, **more: Any) -> dict[str,
 
 def beat(member: str = "~a", epoch: Any = None, owned: Owned = None, **more: Any) -> Step:
     """A heartbeat, in the epoch that the last answer to this member gave; that one is saved."""
-    told = f"${member}.epoch" if epoch is None else epoch
+    found = f"${member}.epoch" if epoch is None else epoch
     options = {name: more.pop(name) for name in ("until", "quiet", "on", "v") if name in more}
-    return ask(BEAT, save={f"${member}.epoch": "MemberEpoch"}, **options, **body(member, told, owned, **more))
+    return ask(BEAT, save={f"${member}.epoch": "MemberEpoch"}, **options, **body(member, found, owned, **more))
 
 
 def refused(member: str = "~a", epoch: Any = 0, owned: Owned = None, **more: Any) -> Step:

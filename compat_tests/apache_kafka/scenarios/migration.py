@@ -37,8 +37,8 @@ def reads(*owned: int, version: int = 1, topics: tuple[str, ...] = (TOPIC,)) -> 
 
 def has(*partitions: int, version: int = 1, data: bytes | None = None) -> bytes:
     kind = ConsumerProtocolAssignment.TopicPartition
-    told = [kind(topic=TOPIC, partitions=list(partitions))] if partitions else []
-    return ConsumerProtocolAssignment(assigned_partitions=told, user_data=data).encode_prefixed(version)
+    found = [kind(topic=TOPIC, partitions=list(partitions))] if partitions else []
+    return ConsumerProtocolAssignment(assigned_partitions=found, user_data=data).encode_prefixed(version)
 
 
 READER: dict[str, Any] = {"Protocols": protocols(("range", reads()))}
@@ -46,9 +46,9 @@ READER: dict[str, Any] = {"Protocols": protocols(("range", reads()))}
 
 def classic(assignment: bytes = has(0, 1), **more: Any) -> list[Step]:
     """A stable group ``~g`` of one member of the classic protocol, which has been assigned that."""
-    told = [{"MemberId": "$m", "Assignment": assignment}]
+    found = [{"MemberId": "$m", "Assignment": assignment}]
     joining = {**READER, **more}
-    return [topic(), *AT_ONCE, join(v=3, quiet=True, **joining), sync(v=3, quiet=True, Assignments=told)]
+    return [topic(), *AT_ONCE, join(v=3, quiet=True, **joining), sync(v=3, quiet=True, Assignments=found)]
 
 
 def mixed(**more: Any) -> list[Step]:

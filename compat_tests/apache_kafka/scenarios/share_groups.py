@@ -16,14 +16,14 @@ HEARD = pause(0.3)
 
 def beat(member: str = "~m", epoch: Any = None, group: str = "~g", **more: Any) -> Step:
     """A heartbeat, in the epoch that the last answer to this member gave; that one is saved."""
-    told = f"${member}.epoch" if epoch is None else epoch
+    found = f"${member}.epoch" if epoch is None else epoch
     options = {name: more.pop(name) for name in ("until", "quiet", "on") if name in more}
     return ask(
         BEAT,
         v=1,
         save={f"${member}.epoch": "MemberEpoch"},
         **options,
-        **{"GroupId": group, "MemberId": member, "MemberEpoch": told, **more},
+        **{"GroupId": group, "MemberId": member, "MemberEpoch": found, **more},
     )
 
 

@@ -63,8 +63,8 @@ def test_bytes_that_apache_kafka_wrote(name):
     ],
 )
 def test_control_records_of_apache_kafka(name, cls):
-    told, layout = control.TYPES[ControlRecordType[name]]
-    assert told == name
+    results, layout = control.TYPES[ControlRecordType[name]]
+    assert results == name
     for line in (APACHE / f"{cls.__name__}.txt").read_text().splitlines():
         version, data = int(line.split()[0]), bytearray.fromhex(line.split()[1])
         data[0:2] = version.to_bytes(2)  # the first field is the version itself; the samples have any number in it

@@ -178,16 +178,16 @@ def test_metadata_records(lively, pattern):
         for row, record in zip(found, expected, strict=True):
             value = decode_metadata_record(record.value)
             assert isinstance(value, MetadataRecord)
-            told = row["value"]
-            assert told.pop("type") == type(value).__name__
-            assert told == {**plain(value, version := told["version"]), "version": version}
+            shown = row["value"]
+            assert shown.pop("type") == type(value).__name__
+            assert shown == {**plain(value, version := shown["version"]), "version": version}
         assert found
 
 
 def test_control_records_of_the_quorum(lively):
     path = next(lively.glob("__cluster_metadata-0/*.checkpoint"))
-    told = [row.fields.get("control_type") for row in dumped(path) if row.kind == "record"]
-    assert (told[0], told[-1]) == ("SNAPSHOT_HEADER", "SNAPSHOT_FOOTER")
+    found = [row.fields.get("control_type") for row in dumped(path) if row.kind == "record"]
+    assert (found[0], found[-1]) == ("SNAPSHOT_HEADER", "SNAPSHOT_FOOTER")
 
 
 def test_the_internal_topics_have_their_decoders():

@@ -464,10 +464,10 @@ def test_a_download_goes_on_when_the_leader_can_be_reached_again(node):
     assert node.request.position == 3
 
 
-@pytest.mark.parametrize("told", [{"position": 1}, {"snapshot_id": SnapshotId(11, 4)}, {"data": b""}])
-def test_a_piece_that_was_not_asked_for_is_not_kept(node, files, told):
+@pytest.mark.parametrize("expected", [{"position": 1}, {"snapshot_id": SnapshotId(11, 4)}, {"data": b""}])
+def test_a_piece_that_was_not_asked_for_is_not_kept(node, files, expected):
     node.sent_to_snapshot(SNAPSHOT)
-    node.piece(**{"snapshot_id": SNAPSHOT, "data": b"xyz", "position": 0, "size": 9} | told)
+    node.piece(**{"snapshot_id": SNAPSHOT, "data": b"xyz", "position": 0, "size": 9} | expected)
     assert node.asked() == (OTHER, FetchRequest)
     assert node.log.log_end_offset == 0
 

@@ -314,13 +314,13 @@ def test_a_defect_ends_the_copying_of_that_partition(monkeypatch, caplog):
 
 def test_watchers_learn_what_they_can_read():
     world = World()
-    told = []
-    world.partitions[0].watch(told.append, 0)
+    results = []
+    world.partitions[0].watch(results.append, 0)
     records = batch(b"a")
     world.exchange(data(records, high_watermark=0))
-    assert told == []
+    assert results == []
     world.exchange(data(high_watermark=1))
-    assert told == [len(records)]
+    assert results == [len(records)]
 
 
 # ------------------------------------------------------------ errors of the leader

@@ -73,14 +73,14 @@ def test_acks_all_waits_for_the_followers():
 
 def test_whoever_does_not_wait_any_more_is_not_called():
     leader = Leader()
-    told = []
-    leader.partition.when_safe(leader.append(), ACKS_ALL, told.append)
+    results = []
+    leader.partition.when_safe(leader.append(), ACKS_ALL, results.append)
     leader.wait("next", acks=ACKS_ALL)
-    leader.partition.stop_waiting(told.append)
+    leader.partition.stop_waiting(results.append)
     leader.partition.stop_waiting(print)
     leader.fetch(2, 2)
     leader.fetch(3, 2)
-    assert (told, leader.safe) == ([], ["next"])
+    assert (results, leader.safe) == ([], ["next"])
 
 
 def test_a_follower_that_stops_fetching_leaves_the_isr():

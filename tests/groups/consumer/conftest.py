@@ -103,13 +103,13 @@ class World:
 
     def record(self, key: bytes, value: bytes | None) -> str:
         decoded = decode_key(key)
-        told = None if value is None else decode_value(decoded, value)
+        found = None if value is None else decode_value(decoded, value)
         kind = re.sub(r"^ConsumerGroup|Key$", "", type(decoded).__name__)
         names = [
             str(getattr(decoded, field)) for field in ("group_id", "group", "member_id") if hasattr(decoded, field)
         ]
         what = f"{' '.join(names)} {WORDS[kind]}"
-        return f"{what} {getattr(self, f'tell_{kind}')(decoded, told)}" if told is not None else f"no more: {what}"
+        return f"{what} {getattr(self, f'tell_{kind}')(decoded, found)}" if found is not None else f"no more: {what}"
 
     def tell_GroupMetadata(self, _, value: wire.GroupMetadataValue) -> str:
         return f"in generation {value.generation} of {len(value.members)}"
@@ -129,16 +129,16 @@ class World:
         return "topics " + "ABCDEFGHIJKLMNOP"[self.hashes.index(value)]
 
     def tell_MemberMetadata(self, _, value: wire.ConsumerGroupMemberMetadataValue) -> str:
-        told = ["+".join(value.subscribed_topic_names) or "nothing"]
+        found = ["+".join(value.subscribed_topic_names) or "nothing"]
         for word, each in (
             ("by", value.subscribed_topic_regex),
             ("instance", value.instance_id),
             ("rack", value.rack_id),
             ("assignor", value.server_assignor),
         ):
-            told += [f"{word} {each}"] if each else []
-        told += ["classic"] if value.classic_member_metadata is not None else []
-        return ", ".join([*told, f"{value.rebalance_timeout_ms / 1000:g}s"])
+            found += [f"{word} {each}"] if each else []
+        found += ["classic"] if value.classic_member_metadata is not None else []
+        return ", ".join([*found, f"{value.rebalance_timeout_ms / 1000:g}s"])
 
     def tell_TargetAssignmentMetadata(self, _, value: wire.ConsumerGroupTargetAssignmentMetadataValue) -> str:
         return str(value.assignment_epoch)
@@ -156,19 +156,19 @@ class World:
             }
             for partitions in (value.assigned_partitions, value.partitions_pending_revocation)
         )
-        told = f"{self.partitions(has)} in {value.member_epoch} after {value.previous_member_epoch}"
-        told += f", {STATES.get(value.state, value.state)}"
-        return told + (f", revokes {self.partitions(revoking)}" if revoking else "")
+        found = f"{self.partitions(has)} in {value.member_epoch} after {value.previous_member_epoch}"
+        found += f", {STATES.get(value.state, value.state)}"
+        return found + (f", revokes {self.partitions(revoking)}" if revoking else "")
 
     def tell_RegularExpression(self, key, value: wire.ConsumerGroupRegularExpressionValue) -> str:
         return f"{key.regular_expression} is {'+'.join(value.topics) or 'nothing'}"
 
     def partitions(self, by_topic) -> str:
-        told = [
+        found = [
             f"{self.topic_names[topic_id]}-{','.join(map(str, partitions))}"
             for topic_id, partitions in by_topic.items()
         ]
-        return " ".join(sorted(told)) or "nothing"
+        return " ".join(sorted(found)) or "nothing"
 
     # --------------------------------------------------------------- members
 
@@ -228,11 +228,11 @@ class World:
         client.epoch = result.member_epoch
         if result.member_id != client.member_id:
             client.member_id = result.member_id
-        told = f"{result.member_id}: epoch {result.member_epoch}"
+        found = f"{result.member_id}: epoch {result.member_epoch}"
         if result.assignment is not None:
             client.assigned = dict(result.assignment)
-            told += f", has {self.partitions(client.assigned)}"
-        self.say(told)
+            found += f", has {self.partitions(client.assigned)}"
+        self.say(found)
 
     # ---------------------------------------------------------------- groups
 
@@ -297,8 +297,8 @@ class World:
 
     def do_offsets(self, words, _) -> None:
         offsets = self.machine.coordinator.fetch_offsets(words[0] if words else "g")
-        told = [f"{topic}-{p} at {at.offset}" for topic, each in offsets.items() for p, at in each.items()]
-        self.say(", ".join(told) or "nothing")
+        found = [f"{topic}-{p} at {at.offset}" for topic, each in offsets.items() for p, at in each.items()]
+        self.say(", ".join(found) or "nothing")
 
     def do_classic(self, words, options) -> None:
         """``classic a``: a member of the classic protocol joins."""

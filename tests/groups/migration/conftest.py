@@ -25,8 +25,8 @@ def subscription(topics: list[str], owned: dict[str, list[int]], version: int) -
 
 def assignment(partitions: dict[str, list[int]], version: int, user_data: bytes | None = None) -> bytes:
     kind = ConsumerProtocolAssignment.TopicPartition
-    told = [kind(topic=topic, partitions=indexes) for topic, indexes in partitions.items()]
-    return ConsumerProtocolAssignment(assigned_partitions=told, user_data=user_data).encode_prefixed(version)
+    listed = [kind(topic=topic, partitions=indexes) for topic, indexes in partitions.items()]
+    return ConsumerProtocolAssignment(assigned_partitions=listed, user_data=user_data).encode_prefixed(version)
 
 
 def parse(text: str) -> dict[str, list[int]]:
@@ -35,7 +35,7 @@ def parse(text: str) -> dict[str, list[int]]:
     return {topic: [int(each) for each in indexes.split(",")] for topic, _, indexes in pairs}
 
 
-def told(partitions: dict[str, list[int]]) -> str:
+def listed(partitions: dict[str, list[int]]) -> str:
     return "+".join(f"{topic}-{','.join(map(str, indexes))}" for topic, indexes in partitions.items()) or "nothing"
 
 
@@ -75,7 +75,7 @@ class World(ConsumerWorld):
 
     def tell_GroupMetadata(self, _, value: wire.GroupMetadataValue) -> str:
         has = [
-            f"{each.member_id} {told(self.assigned(each.assignment)) if each.assignment else '-'}"
+            f"{each.member_id} {listed(self.assigned(each.assignment)) if each.assignment else '-'}"
             for each in sorted(value.members, key=lambda each: each.member_id)
         ]
         return f"in generation {value.generation} by {value.protocol or '-'}: {', '.join(has) or 'nobody'}"
@@ -157,7 +157,7 @@ class World(ConsumerWorld):
             return
         client.has = self.assigned(result.assignment)
         (version,) = struct.unpack_from(">h", result.assignment)
-        self.say(f"{client.name}: has {told(client.has)} (version {version})")
+        self.say(f"{client.name}: has {listed(client.has)} (version {version})")
 
     def do_heartbeat(self, words, options) -> None:
         for name in words:

@@ -140,13 +140,13 @@ class ClassicConsumer:
             self.refused(result.error)
             return
         topics = self.machine.image.topics_by_name
-        told = (
+        found = (
             ConsumerProtocolAssignment.decode_prefixed(result.assignment).assigned_partitions
             if result.assignment
             else ()
         )
         self.wanted = {
-            (topics[each.topic].id, index) for each in told if each.topic in topics for index in each.partitions
+            (topics[each.topic].id, index) for each in found if each.topic in topics for index in each.partitions
         }
         self.next = "heartbeat"
 

@@ -92,8 +92,8 @@ class FakePersister:
             self.kept.update(((group_id, *at), (state_epoch, starts[at])) for at in made)
             done(outcomes)
 
-        told = ", ".join(f"{self.world.place(*at)} at {start}" for at, start in starts.items())
-        self.answer(f"state: {group_id} begins {told} in epoch {state_epoch}", make)
+        found = ", ".join(f"{self.world.place(*at)} at {start}" for at, start in starts.items())
+        self.answer(f"state: {group_id} begins {found} in epoch {state_epoch}", make)
 
     def delete(self, group_id, partitions, done) -> None:
         partitions = list(partitions)
@@ -105,8 +105,8 @@ class FakePersister:
                     self.kept.pop((group_id, *at), None)
             done(outcomes)
 
-        told = ", ".join(self.world.place(*at) for at in partitions)
-        self.answer(f"state: {group_id} forgets {told or 'nothing'}", forget)
+        found = ", ".join(self.world.place(*at) for at in partitions)
+        self.answer(f"state: {group_id} forgets {found or 'nothing'}", forget)
 
     def outcomes(self, partitions) -> dict[tuple[bytes, int], Outcome]:
         return {at: Outcome(CoordinatorNotAvailable() if self.fails(at) else None) for at in partitions}
@@ -193,8 +193,8 @@ class World:
         return f"{self.names[topic_id]}-{partition}"
 
     def partitions(self, topics) -> str:
-        told = [f"{self.names[bytes(each.topic_id)]}:{','.join(map(str, each.partitions))}" for each in topics]
-        return f"[{' '.join(sorted(told))}]"
+        found = [f"{self.names[bytes(each.topic_id)]}:{','.join(map(str, each.partitions))}" for each in topics]
+        return f"[{' '.join(sorted(found))}]"
 
     def record(self, key: bytes, value: bytes | None) -> str:
         decoded = decode_key(key)
@@ -332,12 +332,12 @@ class World:
             self.assigned.pop((group, name), None)
             self.say(f"{name}: left")
             return
-        told = ""
+        found = ""
         if result.assignment is not None:
             self.assigned[group, name] = {each: tuple(indexes) for each, indexes in result.assignment.items()}
             places = [f"{self.names[each]}:{','.join(map(str, p))}" for each, p in result.assignment.items()]
-            told = f" reads [{' '.join(sorted(places))}]"
-        self.say(f"{name}: epoch {result.member_epoch}{told}")
+            found = f" reads [{' '.join(sorted(places))}]"
+        self.say(f"{name}: epoch {result.member_epoch}{found}")
 
     # ---------------------------------------------------------------- groups
 
@@ -385,8 +385,8 @@ class World:
         if not isinstance(found, dict):
             self.say(error_name(found))
             return
-        told = [f"{self.place(*at)} {error_name(error) if error else 'ok'}" for at, error in found.items()]
-        self.say(", ".join(told) or "nothing to do")
+        shown = [f"{self.place(*at)} {error_name(error) if error else 'ok'}" for at, error in found.items()]
+        self.say(", ".join(shown) or "nothing to do")
 
     def do_forget(self, words, options) -> None:
         ids = [self.image.topics_by_name[name].id for name in words]
@@ -396,8 +396,8 @@ class World:
         if not isinstance(found, dict):
             self.say(error_name(found))
             return
-        told = [f"{self.names[each]} {error_name(error) if error else 'ok'}" for each, error in found.items()]
-        self.say(", ".join(told) or "nothing to do")
+        shown = [f"{self.names[each]} {error_name(error) if error else 'ok'}" for each, error in found.items()]
+        self.say(", ".join(shown) or "nothing to do")
 
     # ---------------------------------------------------- other kinds of group
 

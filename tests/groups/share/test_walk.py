@@ -95,7 +95,7 @@ class Walker:
         now, then = self.world.group(), again.group()
         assert (now is None) == (then is None)
         if now is not None and then is not None:
-            assert told(now) == told(then)
+            assert state_of(now) == state_of(then)
 
     def settle(self) -> None:
         """Stops all failures, and lets all members send heartbeats."""
@@ -148,7 +148,7 @@ class Walker:
         assert self.forgotten_by(None) == set()
 
 
-def told(group: ShareGroup) -> dict[str, object]:
+def state_of(group: ShareGroup) -> dict[str, object]:
     names = ("epoch", "metadata_hash", "assignment_epoch", "assigned_at_ms", "members", "target", "state")
     return {name: getattr(group, name) for name in names}
 

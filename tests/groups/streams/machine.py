@@ -332,15 +332,15 @@ class World:
             self.say(f"{client.name}: {error_name(result.error)}")
             return
         client.epoch = result.member_epoch
-        told = ""
+        printed = ""
         if result.tasks is not None:
             client.tasks = result.tasks
-            told = " runs " + roles(show(result.tasks[0]), show(result.tasks[1]))
+            printed = " runs " + roles(show(result.tasks[0]), show(result.tasks[1]))
         status = "".join(f", {each.status.name}" for each in result.status)
         where = ""
         for each in result.endpoints or ():
             where += f", {each.endpoint.host} has {show(dict(each.active))}"
-        self.say(f"{client.name}: epoch {result.member_epoch}{told}{status}{where}")
+        self.say(f"{client.name}: epoch {result.member_epoch}{printed}{status}{where}")
 
     def do_commit(self, words, options) -> None:
         name, place = words

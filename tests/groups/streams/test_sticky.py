@@ -15,10 +15,10 @@ subtopologies = st.dictionaries(st.sampled_from("0123"), st.tuples(st.integers(1
 members = st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.sampled_from("pqr"), min_size=1, max_size=12)
 
 
-def configured(told):
+def configured(outcomes):
     return {
         each: ConfiguredSubtopology(tasks, frozenset(), {}, frozenset(), CHANGELOG if is_stateful else {})
-        for each, (tasks, is_stateful) in sorted(told.items())
+        for each, (tasks, is_stateful) in sorted(outcomes.items())
     }
 
 
@@ -27,25 +27,25 @@ def tasks(role):
 
 
 @given(subtopologies, members, members, st.integers(0, 2))
-def test_every_task_is_run_once_and_no_process_has_two_copies(told, former, now, standbys):
-    topology = configured(told)
+def test_every_task_is_run_once_and_no_process_has_two_copies(expected, former, now, standbys):
+    topology = configured(expected)
     before = assign({each: MemberSpec(process, NO_TARGET) for each, process in former.items()}, topology, standbys)
     specs = {each: MemberSpec(process, before.get(each, NO_TARGET)) for each, process in now.items()}
     found = assign(specs, topology, standbys)
     assert found.keys() == now.keys()
-    every = {(each, at) for each, (count, _) in told.items() for at in range(count)}
+    every = {(each, at) for each, (count, _) in expected.items() for at in range(count)}
     assert Counter(task for target in found.values() for task in tasks(target.active)) == Counter(every)
     of_process = Counter((now[each], task) for each, target in found.items() for role in target for task in tasks(role))
     assert set(of_process.values()) <= {1}
     copies = Counter(task for target in found.values() for task in tasks(target.standby))
     wanted = min(standbys, len(set(now.values())) - 1)
-    stateful = {(each, at) for each, (count, is_stateful) in told.items() if is_stateful for at in range(count)}
+    stateful = {(each, at) for each, (count, is_stateful) in expected.items() if is_stateful for at in range(count)}
     assert copies == Counter(dict.fromkeys(stateful, wanted) if wanted else {})
 
 
 @given(subtopologies, members, st.integers(0, 2))
-def test_what_is_as_it_was_stays_as_it_was(told, now, standbys):
-    topology = configured(told)
+def test_what_is_as_it_was_stays_as_it_was(expected, now, standbys):
+    topology = configured(expected)
     first = assign({each: MemberSpec(process, NO_TARGET) for each, process in now.items()}, topology, standbys)
     active = {each: target.active for each, target in first.items()}
     again = assign({each: MemberSpec(process, first[each]) for each, process in now.items()}, topology, standbys)

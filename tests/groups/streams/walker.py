@@ -21,7 +21,7 @@ class Runner(Client):
         self.running: set[Task] = set()
 
     @property
-    def told(self) -> set[Task]:
+    def active_tasks(self) -> set[Task]:
         return {(subtopology, each) for subtopology, partitions in self.tasks[0].items() for each in partitions}
 
 
@@ -55,7 +55,7 @@ class Walker:
     def ack(self, runner: Runner) -> None:
         """The member revokes its tasks, and confirms it."""
         if runner.is_in:
-            runner.running = runner.told
+            runner.running = runner.active_tasks
             self.heed(runner, self.world.command(f"ack {runner.name}"))
 
     def lose(self, runner: Runner) -> None:
@@ -69,8 +69,8 @@ class Walker:
     def leave(self, runner: Runner) -> None:
         if runner.is_in:
             runner.running = set()
-            told = self.world.command(f"leave {runner.name}")
-            runner.is_in = "epoch -1" not in told and "UNKNOWN" not in told
+            active_tasks = self.world.command(f"leave {runner.name}")
+            runner.is_in = "epoch -1" not in active_tasks and "UNKNOWN" not in active_tasks
 
     def wait(self, runner: Runner) -> None:
         """Advances the clock: enough for rebalance timeouts, or session timeouts."""
@@ -92,11 +92,15 @@ class Walker:
         replicas = 1 - self.world.settings["streams.num.standby.replicas"]
         self.world.command(f"config num.standby.replicas={replicas}")
 
-    def heed(self, runner: Runner, told: str) -> None:
-        if f"{runner.name}: epoch" in told:
+    def heed(self, runner: Runner, active_tasks: str) -> None:
+        if f"{runner.name}: epoch" in active_tasks:
             runner.is_in = True
-            runner.running |= runner.told
-        elif "FENCED_MEMBER_EPOCH" in told or "UNKNOWN_MEMBER_ID" in told or "GROUP_ID_NOT_FOUND" in told:
+            runner.running |= runner.active_tasks
+        elif (
+            "FENCED_MEMBER_EPOCH" in active_tasks
+            or "UNKNOWN_MEMBER_ID" in active_tasks
+            or "GROUP_ID_NOT_FOUND" in active_tasks
+        ):
             runner.is_in, runner.running, runner.tasks = False, set(), ({}, {}, {})
 
     # ------------------------------------------------------------- what must hold
@@ -132,7 +136,7 @@ class Walker:
             if (
                 group is not None
                 and group.state is GroupState.STABLE
-                and all(runner.is_in and runner.running == runner.told for runner in chosen)
+                and all(runner.is_in and runner.running == runner.active_tasks for runner in chosen)
             ):
                 break
             self.world.clock.advance(1)

@@ -79,14 +79,14 @@ def test_a_process_writes_what_an_inline_cleaner_writes(log, worker):
     here = [bytes(batch.buffer) for batch in cleaned(log.files, job, groups)]
     for _ in range(2):  # the second run uses the same process
         there: list[CleanedGroup] = []
-        told = worker.run(job, there.append)
+        printed = worker.run(job, there.append)
         assert there == groups
         assert [bytes(batch.buffer) for batch in cleaned(log.files, job, there)] == here
-        assert told.next_dirty_offset == result.next_dirty_offset
-        assert told.statistics._replace(seconds=0, cpu_seconds=0) == result.statistics._replace(
+        assert printed.next_dirty_offset == result.next_dirty_offset
+        assert printed.statistics._replace(seconds=0, cpu_seconds=0) == result.statistics._replace(
             seconds=0, cpu_seconds=0
         )
-        assert told.statistics.cpu_seconds > 0
+        assert printed.statistics.cpu_seconds > 0
         assert worker.pid is not None
 
 
@@ -197,9 +197,9 @@ def test_a_corrupt_batch_is_reported_with_its_position(log, worker):
 def test_a_disk_error_is_reported_with_number_and_file(log, worker):
     job = log.job()
     log.files.delete(f"{log.directory}/{2:020d}.log")
-    with pytest.raises(FileNotFoundError) as told:
+    with pytest.raises(FileNotFoundError) as raised:
         worker.run(job, lambda group: None)
-    assert told.value.filename == f"{log.directory}/{2:020d}.log"
+    assert raised.value.filename == f"{log.directory}/{2:020d}.log"
     assert leftovers(log) == []
 
 
@@ -211,10 +211,10 @@ def test_a_full_disk_is_reported(log, tmp_path):
     worker = ProcessCleaner(
         [sys.executable, "-B", "-P", "-c", limit + main]
     )  # -B: bytecode files would be truncated too, and kept
-    with pytest.raises(OSError) as told:
+    with pytest.raises(OSError) as raised:
         worker.run(log.job(), lambda group: None)
-    assert told.value.errno == errno.EFBIG
-    assert told.value.filename == f"{log.directory}/{0:020d}.log.cleaned"
+    assert raised.value.errno == errno.EFBIG
+    assert raised.value.filename == f"{log.directory}/{0:020d}.log.cleaned"
     assert leftovers(log) == []
     worker.close()
 

@@ -15,11 +15,9 @@ DAY = 86_400_000
 
 spans = st.lists(
     st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(1, 60), st.integers(0, 50), st.integers(0, 99)),
-    unique_by=lambda told: told[:2],
+    unique_by=lambda row: row[:2],
 ).map(
-    lambda told: [
-        Span(topic, number, count, start, start + count + holes) for topic, number, count, start, holes in told
-    ]
+    lambda row: [Span(topic, number, count, start, start + count + holes) for topic, number, count, start, holes in row]
 )
 
 
@@ -80,7 +78,7 @@ def test_times_and_offsets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "expected"),
     [
         ({"starting_timestamp": "yesterday"}, "starting_timestamp is 'yesterday'"),
         ({"ending_offsets": "[1]"}, "ending_offsets is"),
@@ -88,8 +86,8 @@ def test_times_and_offsets() -> None:
         ({"batch_records": 0}, "batch_records is 0"),
     ],
 )
-def test_options_that_cannot_be_are_named(said: dict[str, object], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_options_that_cannot_be_are_named(said: dict[str, object], expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
         options(**said)
 
 

@@ -93,7 +93,7 @@ def test_what_is_meant_where_nothing_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "expected"),
     [
         ({"topics": ()}, "give either topics or topic_pattern"),
         ({"topic_pattern": "x"}, "give either topics or topic_pattern"),
@@ -109,8 +109,8 @@ def test_what_is_meant_where_nothing_is_said() -> None:
         ({"partition_by": "week"}, "partition_by is 'week'"),
     ],
 )
-def test_options_that_cannot_be_are_named(said: dict[str, object], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_options_that_cannot_be_are_named(said: dict[str, object], expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
         options(**said)
 
 

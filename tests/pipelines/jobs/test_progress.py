@@ -33,10 +33,10 @@ class Query:
 
 
 def test_each_batch_is_told_once_and_in_order():
-    told, query = [], Query()
-    reporter = ProgressReporter(query, "import", told.append)
+    results, query = [], Query()
+    reporter = ProgressReporter(query, "import", results.append)
     reporter.poll()
-    assert told == []
+    assert results == []
     query.batch(0, 10)
     reporter.poll()
     reporter.poll()
@@ -44,17 +44,17 @@ def test_each_batch_is_told_once_and_in_order():
     query.batch(2, 0, ran=False)
     query.batch(2, 5, end='{"orders": {"0": 7}}', latest='{"orders": {"0": 9, "1": 4}}')
     reporter.poll()
-    assert told == [
+    assert results == [
         Progress("import", 0, 10, 0.5, None),
         Progress("import", 1, 20, 0.5, None),
         Progress("import", 2, 5, 0.5, 2),
     ]
-    assert [each.rows_per_second for each in told] == [20, 40, 10]
+    assert [each.rows_per_second for each in results] == [20, 40, 10]
 
 
 def test_batches_that_spark_has_forgotten_are_no_reason_to_tell_any_twice():
-    told, query = [], Query()
-    reporter = ProgressReporter(query, "export", told.append)
+    results, query = [], Query()
+    reporter = ProgressReporter(query, "export", results.append)
     for number in range(5):
         query.batch(number, 1)
     reporter.poll()
@@ -62,7 +62,7 @@ def test_batches_that_spark_has_forgotten_are_no_reason_to_tell_any_twice():
     query.batch(6, 1)
     del query.recentProgress[:6]
     reporter.poll()
-    assert [each.batch for each in told] == [0, 1, 2, 3, 4, 6]
+    assert [each.batch for each in results] == [0, 1, 2, 3, 4, 6]
 
 
 @pytest.mark.parametrize(

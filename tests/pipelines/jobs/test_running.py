@@ -78,10 +78,10 @@ def start(job, **more):
 
 
 def test_queries_run_to_their_end():
-    told = []
+    results = []
     job = Sample(Query(3), Query(5, name="other"))
-    assert start(job, report=told.append) == Outcome(100, 10, False)
-    assert [each.query for each in told].count("sample") == [each.query for each in told].count("other") == 5
+    assert start(job, report=results.append) == Outcome(100, 10, False)
+    assert [each.query for each in results].count("sample") == [each.query for each in results].count("other") == 5
     assert job.closed == 1
 
 
@@ -185,7 +185,7 @@ class Execution:
     """Spark's own side of a query, as far as it is asked; each step of it is (batch, durations, active)."""
 
     def __init__(self, *steps):
-        self.steps, self.told, self.stops = list(steps), [], 0
+        self.steps, self.results, self.stops = list(steps), [], 0
         self._jsq = self
 
     streamingQuery = getLatestExecutionContext = state = lambda self: self
@@ -208,7 +208,7 @@ class Execution:
         return True
 
     def set(self, _):
-        self.told.append(self.now)
+        self.results.append(self.now)
 
     def stop(self):
         self.stops += 1
@@ -242,7 +242,7 @@ def test_a_query_is_told_while_it_runs_a_batch_or_has_none(monkeypatch, steps, t
     ending = Stopping(execution)
     for count, step in enumerate(steps):
         ending.step()
-        assert execution.told == ([] if count < told_at else [steps[told_at]]), step
+        assert execution.results == ([] if count < told_at else [steps[told_at]]), step
         execution.steps.pop(0)
     assert execution.stops == 0
     execution.steps.append(IDLE)

@@ -403,8 +403,8 @@ def test_groups_go_on_at_the_target(pair: Pair) -> None:
     # each transaction's marker takes an offset of the target
     expected = {"at-4": 4, "at-14": 15, "at-24": 26, "at-30": 32, "other": None}
     assert {group: pair.committed(group, "prague.orders") for group in expected} == expected
-    told = [read_checkpoint(each.key or b"", each.value or b"") for each in _checkpoints(pair)]
-    assert {(each.group, each.topic, each.upstream, each.downstream) for each in told} == {
+    found = [read_checkpoint(each.key or b"", each.value or b"") for each in _checkpoints(pair)]
+    assert {(each.group, each.topic, each.upstream, each.downstream) for each in found} == {
         (f"at-{offset}", "prague.orders", offset, expected[f"at-{offset}"]) for offset in (4, 14, 24, 30)
     }
 
@@ -413,7 +413,7 @@ def test_groups_go_on_at_the_target(pair: Pair) -> None:
     keeper.look()
     assert pair.committed("at-30", "prague.orders") == 32, "never backwards"
     assert pair.committed("at-4", "prague.orders") == 15
-    assert len(_checkpoints(pair)) == len(told) + 2
+    assert len(_checkpoints(pair)) == len(found) + 2
 
 
 def _checkpoints(pair: Pair) -> list[Any]:
@@ -461,7 +461,7 @@ def test_how_far_it_is_can_be_seen(pair: Pair) -> None:
     pair.planner(spec).show(end)
     pair.planner(pair.spec()).show(StreamOffset({TopicPartition("orders", 0): 3}))
     committed = pair.clusters(spec)[0].committed("to-vienna")
-    assert {place: told.offset for place, told in committed.items()} == {TopicPartition("orders", 0): 10}
+    assert {place: found.offset for place, found in committed.items()} == {TopicPartition("orders", 0): 10}
     PeriodicSync(spec).look()
     assert pair.committed("to-vienna", "prague.orders") is None, "that group is not one to go on at the target"
 

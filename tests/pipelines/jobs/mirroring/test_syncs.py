@@ -26,7 +26,9 @@ PLACE = Place("prague.orders", 3)
 class Mirrored:
     """A partition of the source with holes, mirrored piece by piece among markers and strangers' records."""
 
-    def __init__(self, chance: random.Random, pieces: int, hole: float, stranger: float, *, told: bool = False) -> None:
+    def __init__(
+        self, chance: random.Random, pieces: int, hole: float, stranger: float, *, has_runs: bool = False
+    ) -> None:
         self.history = History()
         self.target_of: dict[int, int] = {}  #: by offset of the source, of those that hold a record
         offset, end = chance.randrange(1000), chance.randrange(50)
@@ -45,7 +47,7 @@ class Mirrored:
             for some in np.array_split(np.array(offsets), chance.randrange(1, len(offsets) + 1)):
                 runs.add(some)
             assert (runs.first, runs.next, runs.records) == (offsets[0], offsets[-1] + 1, len(offsets))
-            where = runs.found() if told else ()
+            where = runs.found() if has_runs else ()
             piece = Piece(number, "id", runs.first, runs.next, before, end, runs.records, where)
             self.history.add(slot(number), piece)
             end += 1  # the marker that commits
@@ -61,10 +63,10 @@ class Mirrored:
     pieces=st.integers(1, 60),
     hole=st.sampled_from([0.0, 0.2, 0.9]),
     stranger=st.sampled_from([0.0, 0.3]),
-    told=st.booleans(),
+    has_runs=st.booleans(),
 )
-def test_nothing_is_skipped(seed: int, pieces: int, hole: float, stranger: float, told: bool) -> None:
-    model = Mirrored(random.Random(seed), pieces, hole, stranger, told=told)
+def test_nothing_is_skipped(seed: int, pieces: int, hole: float, stranger: float, has_runs: bool) -> None:
+    model = Mirrored(random.Random(seed), pieces, hole, stranger, has_runs=has_runs)
     previous = 0
     for offset in range(max(0, model.first - 3), model.last + 3):
         translated, exact = model.history.translate(offset), model.exact(offset)
@@ -76,7 +78,7 @@ def test_nothing_is_skipped(seed: int, pieces: int, hole: float, stranger: float
 
 @given(seed=st.integers(), pieces=st.integers(1, 40), hole=st.sampled_from([0.0, 0.2, 0.9]))
 def test_exact_where_pieces_are_known(seed: int, pieces: int, hole: float) -> None:
-    model = Mirrored(random.Random(seed), pieces, hole, 0.0, told=True)
+    model = Mirrored(random.Random(seed), pieces, hole, 0.0, has_runs=True)
     known = list(model.history._by_slot.values())
     for offset in range(model.first, model.last):
         if any(piece.source_start <= offset < piece.source_end for piece in known):
