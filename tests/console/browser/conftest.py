@@ -3,14 +3,22 @@
 Nothing is fetched: axe-core, which checks pages for accessibility, is looked for where BARNABAS_AXE names it.
 """
 
+import json
 import os
 import shutil
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
+from kafka.structs import OffsetAndMetadata
+from starlette.routing import compile_path
 
+from barnabas.console import pages
+from barnabas.console.access import LOGIN, LOGOUT
 from barnabas.testing import Broker
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -32,7 +40,11 @@ def browser():
 @pytest.fixture(scope="module")
 def broker():
     given = {f"barnabas_{each}_listener": "127.0.0.1:0" for each in ("admin", "console", "schema_registry")}
+    given["authorizer.class.name"] = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    given["super.users"] = "User:ANONYMOUS"
     with Broker(**given) as broker:
+        register(broker.schema_registry_url, "")
+        register(broker.schema_registry_url, ',{"name":"note","type":"string","default":""}')
         admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
         admin.create_topics({"orders": {"num_partitions": 3, "replication_factor": 1}})
         admin.close()
@@ -41,7 +53,21 @@ def broker():
             producer.send("orders", b'{"number":%d}' % number, b"k%d" % number, partition=number % 3)
         producer.send("orders", HTML.encode(), HTML.encode(), [("h", HTML.encode())], partition=0)
         producer.close()
+        commit(broker, "kitchen", 40)
         yield broker
+
+
+def register(registry: str, more: str) -> None:
+    schema = f'{{"type":"record","name":"R","fields":[{{"name":"a","type":"int"}}{more}]}}'
+    body = json.dumps({"schema": schema}).encode()
+    address = f"{registry}/subjects/orders-value/versions"
+    urllib.request.urlopen(urllib.request.Request(address, body, {"content-type": "application/json"})).read()
+
+
+def commit(broker: Broker, group: str, offset: int) -> None:
+    consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id=group)
+    consumer.commit({TopicPartition("orders", 1): OffsetAndMetadata(offset, "", -1)})
+    consumer.close()
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +75,34 @@ def url(broker):
     return next(each.url for each in broker._server.http_services if each.name == "console")
 
 
+ADDRESSES = [
+    *((each.method, each.path) for each in pages.routes()),
+    *(("GET", LOGIN), ("POST", LOGIN), ("POST", LOGOUT)),
+]  # fmt: skip
+"""All pages and actions of the console."""
+
+PATTERNS = [(method, path, compile_path(path)[0]) for method, path in ADDRESSES]
+
+
+def address_of(method: str, url: str) -> str | None:
+    """The page or action that answers a request; None for the files beside the pages."""
+    path = urlsplit(url).path
+    found = (f"{each} {known}" for each, known, pattern in PATTERNS if each == method and pattern.match(path))
+    return next(found, None)
+
+
+def does(*actions: str) -> Callable:
+    """Says what a test does, of ``ADDRESSES``; its ``page`` checks that it did."""
+
+    def told(test: Callable) -> Callable:
+        test.does = frozenset(actions)
+        return test
+
+    return told
+
+
 @pytest.fixture
-def page(browser, url):
+def page(request, browser, url):
     """A page that fails its test where a script fails, or the Content-Security-Policy refuses something."""
     context = browser.new_context(base_url=url, viewport={"width": 1280, "height": 800})
     page = context.new_page()
@@ -58,9 +110,13 @@ def page(browser, url):
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("request", lambda request: None if request.url.startswith(url) else problems.append(request.url))
+    page.allowed = [url]
+    page.on("request", lambda each: None if each.url.startswith(tuple(page.allowed)) else problems.append(each.url))
+    asked = set()
+    page.on("request", lambda each: asked.add(address_of(each.method, each.url)))
     yield page
     context.close()
+    assert getattr(request.function, "does", frozenset()) - asked == set()
     assert [each for each in problems if "status of 4" not in each] == []
 
 
