@@ -85,7 +85,7 @@ def then(answer: Answer, change: Callable[[Any], Answer]) -> Answer:
         try:
             changed = outcome if isinstance(outcome, CloseConnection) else change(outcome)
         except Exception:  # the caller of resolve() has other clients to answer
-            logger.exception("Cannot go on with %s", type(outcome).__name__)
+            logger.exception("Cannot complete the response after %s", type(outcome).__name__)
             changed = CloseConnection("a response cannot be completed")
         if isinstance(changed, Later):
             changed.then(later.resolve)

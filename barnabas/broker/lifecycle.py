@@ -190,7 +190,7 @@ class Lifecycle:
         if self.state is State.SHUTTING_DOWN:
             return
         if response is None or error is not None:
-            logger.info("The controller does not take the heartbeat of broker %d: %s", self._node_id, error)
+            logger.info("The controller refuses the heartbeat of broker %d: %s", self._node_id, error)
             if self.state is State.PENDING_CONTROLLED_SHUTDOWN and isinstance(error, RequestTimedOut):
                 self._end()  # Kafka asks for five minutes; after a session without a controller, nobody moves leaders
                 return

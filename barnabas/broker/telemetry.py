@@ -208,13 +208,13 @@ class Telemetry:
         self, instance: Instance, now_ms: int, subscription: int, terminating: bool, codec: int, metrics: bytes
     ) -> None:
         if instance.is_terminating:
-            raise InvalidRequest("The client has pushed for the last time already")
+            raise InvalidRequest("The client has sent its terminating push already")
         if not instance.may_push(now_ms) and not terminating:
             self.throttled += 1
             raise ThrottlingQuotaExceeded("The client has pushed before its push interval was over")
         if subscription != instance.subscription_id:
             self.unknown_subscriptions += 1
-            raise UnknownSubscriptionId("The client does not push what it is subscribed to")
+            raise UnknownSubscriptionId("The push has another subscription id than the client's subscription")
         if codec not in CODECS:
             raise UnsupportedCompressionType(f"No codec has the number {codec}")
         if len(metrics) > self.max_bytes:
@@ -225,7 +225,9 @@ class Telemetry:
             self._receive(Pushed(instance, decompress(codec, metrics, self.max_bytes)))
         except MessageTooLarge as error:
             self.unreadable += 1
-            raise TelemetryTooLarge(f"Unpacked it is longer than telemetry.max.bytes ({self.max_bytes})") from error
+            raise TelemetryTooLarge(
+                f"The decompressed metrics are larger than telemetry.max.bytes ({self.max_bytes})"
+            ) from error
         except (CorruptMessage, ValueError) as error:
             self.unreadable += 1
             raise InvalidRecord(f"The metrics cannot be read: {error}") from error

@@ -137,7 +137,7 @@ def wanted_of(filters: tuple[str, ...]) -> Filter:
 
 
 def _announce_node(gateway: Gateway) -> None:
-    click.echo(f"{gateway.nodes[0]} is seen at port {gateway.port}")
+    click.echo(f"{gateway.nodes[0]} is reached at port {gateway.port}")
 
 
 def read_rules(path: str) -> list[dict[str, Any]]:

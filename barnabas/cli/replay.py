@@ -119,7 +119,7 @@ def summary(counts: Counts, differing: int) -> str:
     if counts.refused:
         words.append(f"{counts.refused} that a coordinator had refused were not sent")
     if counts.passing:
-        words.append(f"{counts.passing} were errors after which clients try again, and are none now")
+        words.append(f"{counts.passing} had retriable errors in the recording, and succeed now")
     if counts.withheld:
         words.append(f"{counts.withheld} requests with logins or secrets were left out")
     return "; ".join(words)

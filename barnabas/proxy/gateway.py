@@ -161,7 +161,7 @@ class Gateway:
                 logger.warning("Cannot reach %s: %s", node, error)
                 continue
             if connection.is_closing:
-                upstream.close("the client has gone")
+                upstream.close("the client has disconnected")
                 return
             connection.passage.reach(upstream)
             self.proxy.opened(connection.session.number, node, connection.peer)

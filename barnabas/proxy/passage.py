@@ -124,7 +124,7 @@ class Passage:
     def close(self) -> None:
         self.session.close()
         if self._upstream is not None:
-            self._upstream.close("the client has gone")
+            self._upstream.close("the client has disconnected")
 
     @property
     def is_awaited(self) -> bool:
@@ -160,7 +160,7 @@ class Passage:
         try:
             found = decode_response(memoryview(answer)[4:], look.request, version)
         except MalformedMessage as error:
-            logger.warning("An answer is passed on as it is, for it cannot be decoded: %s", error)
+            logger.warning("A response is passed on unchanged, since it cannot be decoded: %s", error)
             return answer
         response: Any = found.response
         if isinstance(response, MetadataResponse):

@@ -104,7 +104,7 @@ class Proxy:
             self.gateways.append(gateway)
             self.on_gateway(gateway)
             gateway.start(gateway.accept())
-            logger.info("%s is seen at port %d", node, gateway.port)
+            logger.info("%s is reached at port %d", node, gateway.port)
         return gateway.port
 
     def _bind(self, gateway: Gateway) -> None:

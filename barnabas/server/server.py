@@ -229,7 +229,7 @@ class Server:
                 async with asyncio.timeout(SHUTDOWN_S):
                     await _called(node.shut_down)
             except TimeoutError:
-                logger.warning("The controller has not moved the leaders away from this broker: it stops all the same")
+                logger.warning("The controller has not moved the leaders away from this broker. It stops without that")
 
     async def _register(self) -> None:
         """Waits until the registration is committed.

@@ -135,7 +135,9 @@ class Controls:
         """The clock. :raises RuntimeError: this server uses the machine's clock, which cannot be advanced"""
         clock = self._server.clock
         if not isinstance(clock, TurnedClock):
-            raise RuntimeError("this broker goes by the machine's clock: only one that a test has started is turned")
+            raise RuntimeError(
+                "this broker uses the machine's clock: only the clock of a broker for tests can be advanced"
+            )
         return clock
 
     async def advance(self, seconds: float) -> None:

@@ -166,7 +166,7 @@ class BrokerClock:
         """
         whole = seconds + 60 * minutes + 3600 * hours + 86400 * days
         if whole < 0:
-            raise ValueError("time goes on only; at() sets the date back")
+            raise ValueError("the clock cannot go back; at() sets the date back")
         self._advance(whole)
 
     def at(self, date: "str | datetime") -> None:

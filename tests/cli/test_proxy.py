@@ -15,7 +15,7 @@ def test_it_stands_in_front_of_a_cluster_until_a_signal(broker):
         send(proxying, b"tea")
         found = proxying.stop()
     assert "Cannot reach 127.0.0.1:1" in proxying.logged
-    assert re.fullmatch(rf"{broker.bootstrap_servers} is seen at port \d+\n", found)
+    assert re.fullmatch(rf"{broker.bootstrap_servers} is reached at port \d+\n", found)
     assert [record.value for record in broker.records("orders")] == [b"tea"]
 
 

@@ -1,4 +1,4 @@
-"""The broker that users' tests start: what it offers, and that it comes clean again."""
+"""The broker that users' tests start: its functions, and its reset."""
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer

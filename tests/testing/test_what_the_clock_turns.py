@@ -1,4 +1,4 @@
-"""What goes by the clock of a broker in a test, each over a socket: nothing here waits for time to pass."""
+"""Everything that uses the clock of a broker in a test, each over a socket. No test waits for real time."""
 
 import kafka
 import pytest

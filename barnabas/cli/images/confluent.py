@@ -32,7 +32,7 @@ def properties(variables: Mapping[str, str], root: Path) -> tuple[dict[str, str]
     if variables.get("KAFKA_PROCESS_ROLES"):
         said.append("Running in KRaft mode...")
     elif variables.get("KAFKA_ZOOKEEPER_CONNECT"):
-        said.append("KAFKA_ZOOKEEPER_CONNECT is left out: without ZooKeeper, this node is its own controller.")
+        said.append("KAFKA_ZOOKEEPER_CONNECT is ignored: without ZooKeeper, this node is its own controller.")
     if variables.get("KAFKA_PROCESS_ROLES") != "controller":
         ensure(variables, "KAFKA_ADVERTISED_LISTENERS")
     for variable, name in _DEPRECATED.items():
