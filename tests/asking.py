@@ -1,4 +1,4 @@
-"""Requests to handlers without a connection: the context that dispatch gives them, and what it makes of an error."""
+"""Sends requests to handlers without a connection: with the context of dispatch, and its error responses."""
 
 from collections.abc import Callable
 from typing import Any

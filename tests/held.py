@@ -1,4 +1,4 @@
-"""A background that a test holds back. Knows nothing of what is done in it."""
+"""A background executor that runs its work when the test calls it. Knows nothing of the work."""
 
 
 class Held:

@@ -1,6 +1,6 @@
 """The kinds of errors, for comparisons: two instances of an error are not equal.
 
-Knows nothing of where errors come from.
+Knows nothing of what has raised them.
 """
 
 from barnabas.errors import KafkaError

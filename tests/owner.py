@@ -1,6 +1,6 @@
-"""A producer with a transactional id that is nothing but a socket: it does what it is told, one request at a time.
+"""A transactional producer on a plain socket, which sends one request at a time as the test demands.
 
-Also what no client would: write to a partition that was not added to its transaction, long ago.
+It can also do what no client does, such as writing to a partition that was not added to its transaction.
 """
 
 import time

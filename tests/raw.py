@@ -1,4 +1,4 @@
-"""A client that is nothing but a socket: sends what it is told, reads one frame at a time."""
+"""A client on a plain socket: it sends the requests of the test, and reads one frame at a time."""
 
 import socket
 import struct

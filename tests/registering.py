@@ -1,4 +1,4 @@
-"""Registrations and heartbeats as commands of the controller, with what most tests do not care about filled in."""
+"""Registrations and heartbeats as commands of the controller, with defaults for most fields."""
 
 from barnabas.cluster.controller.commands import BrokerHeartbeat, RegisterBroker
 from barnabas.cluster.features import SUPPORTED

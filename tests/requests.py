@@ -1,4 +1,4 @@
-"""Requests of any API in any version that leave nothing out: two topics, two partitions of each, and so on."""
+"""Complete requests of any API in any version: two topics, two partitions of each, and so on."""
 
 import itertools
 from collections.abc import Iterator

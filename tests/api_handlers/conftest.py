@@ -1,4 +1,4 @@
-"""What tests of handlers share: a broker of real parts that does no I/O."""
+"""Fixtures of the handlers' tests: a broker of real parts that does no I/O."""
 
 from random import Random
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""A broker in memory, and members of share groups that ask it by requests."""
+"""A broker in memory, and members of share groups that send it requests."""
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.registry import APIS

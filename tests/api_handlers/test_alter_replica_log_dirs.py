@@ -1,4 +1,6 @@
-"""AlterReplicaLogDirs: errors as Apache Kafka 4.3.1 answered them, and what becomes of a wish."""
+"""AlterReplicaLogDirs: errors as Apache Kafka 4.3.1 returned them, and moves that are requested before the partition
+exists.
+"""
 
 import pytest
 

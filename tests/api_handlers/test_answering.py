@@ -1,4 +1,4 @@
-"""A later answer comes once, to a client that still waits."""
+"""A later response is delivered once, and only to a client that still waits."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""DeleteRecords: partitions that start later, each case as Apache Kafka 4.3.1 answered it."""
+"""DeleteRecords: the log start offset of partitions, each case as Apache Kafka 4.3.1 answered it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: directories, what is in them, and those that failed."""
+"""DescribeLogDirs: directories, their contents, and failed ones."""
 
 import errno
 

@@ -1,4 +1,4 @@
-"""DescribeProducers: who wrote idempotently to a partition, each case as Apache Kafka 4.3.1 answered it."""
+"""DescribeProducers: the producers of a partition, each case as Apache Kafka 4.3.1 answered it."""
 
 import pytest
 

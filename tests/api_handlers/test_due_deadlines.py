@@ -1,4 +1,4 @@
-"""What is due counts as done before a request is answered, though the event loop serves ready sockets before timers.
+"""Due deadlines are applied before a request is answered, although the event loop serves ready sockets before timers.
 
 ``clock.skip`` lets time pass without a turn of the loop: the request comes first, then the timers.
 """

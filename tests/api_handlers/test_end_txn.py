@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn, AddOffsetsToTxn and EndTxn on a whole broker in memory: versions, errors, what comes of it."""
+"""AddPartitionsToTxn, AddOffsetsToTxn and EndTxn on a whole broker in memory: versions, errors and effects."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""An error that a handler does not catch: every API, in every version, answers it with an error, or hangs up."""
+"""An error that a handler does not catch: every API, in every version, responds with the error, or closes the
+connection.
+"""
 
 import struct
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Fetch: limits, sessions, epochs, and waiting by a clock that stands still until the test says so."""
+"""Fetch: limits, sessions, epochs, and waiting, with a manual clock."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fetch by readers of committed transactions: how far they see, what they are told to leave out, and when they wake."""
+"""Fetch with read_committed: the last stable offset, aborted transactions in the response, and the end of waits."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""What becomes of a request that a broker forwards: the envelope, the active controller's answer, and the client's."""
+"""Forwarded requests: the envelope, the response of the active controller, and the response to the client."""
 
 import logging
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""ListOffsets: times and the places that stand for none, each as Apache Kafka 4.3.1 (version 0: 3.9.1) answered it."""
+"""ListOffsets: timestamps and special timestamps, each as Apache Kafka 4.3.1 (version 0: 3.9.1) answered it."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Offsets of groups of the newer kinds: who may commit and ask, as Apache Kafka 4.3.1 answered it; and their expiry."""
+"""Offsets of groups of the newer types: the member epochs that may commit and fetch, as in Apache Kafka 4.3.1; and
+their expiry.
+"""
 
 import pytest
 

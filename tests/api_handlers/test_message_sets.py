@@ -1,4 +1,4 @@
-"""Produce 0 to 2 and Fetch 0 to 3: what handlers make of message sets; the sets' own rules are in tests/records."""
+"""Produce 0 to 2 and Fetch 0 to 3 with message sets. Their conversion is tested in tests/records."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Partitions of internal topics that come and go: what each API is answered meanwhile, and what comes back."""
+"""Partitions of internal topics that move: the errors of each API meanwhile, and the state afterwards."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""OffsetForLeaderEpoch: where epochs end, each case as Apache Kafka 4.3.1 (versions 0 and 1: 3.9.1) answered it."""
+"""OffsetForLeaderEpoch: the end offsets of epochs, each case as Apache Kafka 4.3.1 (versions 0 and 1: 3.9.1) answered
+it.
+"""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Produce: what is appended, what is refused and how, and what acks has to do with it."""
+"""Produce: appended batches, refused ones and their errors, and acks."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Produce in transactions: whom the coordinator is asked about, what becomes of its answers, and what is too late."""
+"""Produce in transactions: the partitions that are verified, the results of the verification, and late requests."""
 
 import pytest
 

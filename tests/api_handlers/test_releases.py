@@ -1,4 +1,4 @@
-"""What a broker that is to look like an older Apache Kafka tells its clients, and answers."""
+"""A broker that is compatible with an older Apache Kafka: ApiVersions, and the requests that it serves."""
 
 import socket
 import struct

@@ -1,4 +1,4 @@
-"""Fetch by a follower: who may, up to where, what the leader learns from it, and what other requests wait for it."""
+"""Fetch by a follower: authorization, limits, the position that the leader records, and requests that wait for it."""
 
 import pytest
 

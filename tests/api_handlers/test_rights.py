@@ -1,4 +1,4 @@
-"""What APIs answer with an authorizer; compat_tests lays the answers beside Apache Kafka's."""
+"""Responses with an authorizer; compat_tests compares them with Apache Kafka's."""
 
 import pytest
 

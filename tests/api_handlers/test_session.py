@@ -1,4 +1,4 @@
-"""A session lives as long as its connection, and tells those who asked that it has ended."""
+"""A session lives as long as its connection, and calls its listeners when it has ended."""
 
 import pytest
 

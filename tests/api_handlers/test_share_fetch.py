@@ -1,4 +1,4 @@
-"""ShareFetch and ShareAcknowledge: what waits and what wakes it, sessions, and what outlives a broker."""
+"""ShareFetch and ShareAcknowledge: waiting and its end, sessions, and the state after a restart."""
 
 import gc
 

@@ -1,6 +1,6 @@
-"""The APIs of streams groups: what requests become, what answers say, and who is not served.
+"""The APIs of streams groups: requests, responses and errors.
 
-The answers were Apache Kafka 4.3.1's, but for what only 4.4 has.
+The expected responses are Apache Kafka 4.3.1's, except for fields that only 4.4 has.
 """
 
 import pytest

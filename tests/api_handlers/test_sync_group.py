@@ -1,4 +1,4 @@
-"""SyncGroup: what each version asks and answers; what a group makes of it is told in tests/groups/scenarios."""
+"""SyncGroup: requests and responses of each version. Its effects on groups are tested in tests/groups/scenarios."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""TxnOffsetCommit, and what others tell of its offsets: each case as Apache Kafka 4.3.1 answered it; 6 as KIP-1319."""
+"""TxnOffsetCommit, and its offsets in the responses of other APIs: each case as Apache Kafka 4.3.1 answered it; 6 as
+KIP-1319.
+"""
 
 import pytest
 

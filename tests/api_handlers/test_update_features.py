@@ -1,4 +1,4 @@
-"""UpdateFeatures, in all its versions, and what ApiVersions tells at once."""
+"""UpdateFeatures in all its versions, and the features in ApiVersions afterwards."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""WriteTxnMarkers: an answer for each marker's partitions, by Apache Kafka 4.3.1's errors."""
+"""WriteTxnMarkers: a result for each partition of each marker, with Apache Kafka 4.3.1's errors."""
 
 import pytest
 

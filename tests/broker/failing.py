@@ -1,6 +1,6 @@
-"""A broker with a transactional producer, and a story that is told again for each change of a file that may fail.
+"""A broker with a transactional producer, and a scenario that is repeated with a failure at each change of a file.
 
-Knows nothing of what the story is, nor of what has to hold after it.
+Knows nothing of the scenario, nor of what has to hold after it.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""A broker in memory with its groups, from one start to the next: who commits what, by itself or in transactions."""
+"""A broker in memory with its groups, which can be restarted: groups commit offsets with and without transactions."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A whole broker without sockets, on any files, by a clock that the test turns."""
+"""A whole broker without sockets, on any files, with a manual clock."""
 
 import itertools
 from random import Random

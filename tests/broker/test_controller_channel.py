@@ -1,4 +1,4 @@
-"""The channel to the active controller, over peers that the test plays."""
+"""The channel to the active controller, with fake peers."""
 
 import pytest
 

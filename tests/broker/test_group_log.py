@@ -1,4 +1,4 @@
-"""The group coordinator over its log: where records go, and what is there after a restart.
+"""The group coordinator over its log: the partitions of records, and the state after a restart.
 
 The golden files are segments of ``__consumer_offsets`` that Apache Kafka 4.3.1 wrote.
 """

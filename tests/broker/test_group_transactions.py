@@ -1,4 +1,4 @@
-"""Offsets in transactions over their log: what is there after a restart, a kill and a compaction.
+"""Offsets in transactions over their log: the state after a restart, a kill and a compaction.
 
 The golden file is a segment of ``__consumer_offsets`` that Apache Kafka 4.3.1 wrote.
 """

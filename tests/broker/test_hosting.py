@@ -1,4 +1,4 @@
-"""What becomes of a topic's configs where it is hosted."""
+"""The effect of a topic's configs on its hosted partitions."""
 
 import barnabas.testing
 

@@ -1,4 +1,4 @@
-"""A broker's registration and heartbeats, against a controller that the test plays."""
+"""A broker's registration and heartbeats, against a fake controller."""
 
 from random import Random
 

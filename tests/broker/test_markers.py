@@ -1,4 +1,4 @@
-"""Markers: their bytes, which partitions take them, and when they are said to be there."""
+"""Markers: their bytes, the partitions that accept them, and when they are acknowledged."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""A whole broker that dies while a partition changes its directory: logs and metadata agree when it is back."""
+"""A whole broker that is killed while a partition is moved to another directory: logs and metadata agree when it is
+back.
+"""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Nodes are built when they are asked for, again when a broker has changed, and not otherwise."""
+"""Nodes are built on the first use, and again only when a broker has changed."""
 
 import pytest
 

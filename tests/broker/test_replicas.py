@@ -1,4 +1,4 @@
-"""Replicas that come, go and come back in a cluster of three brokers."""
+"""Replicas that are added, removed and added again in a cluster of three brokers."""
 
 import pytest
 from confluent_kafka import Consumer, Producer

@@ -1,4 +1,4 @@
-"""The state of share partitions in its log: where it is written, read back and made shorter, and what ends it."""
+"""The state of share partitions in its log: writes, reads, snapshots, pruning and deletion."""
 
 import pytest
 

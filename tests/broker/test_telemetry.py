@@ -1,4 +1,4 @@
-"""What instances of clients may ask and push, by the clock: as Apache Kafka 4.3.1 answers where it has a receiver.
+"""When client instances may request subscriptions and push metrics, as in Apache Kafka 4.3.1 with a telemetry receiver.
 
 The subscription ids are those that it gave to the same instance.
 """

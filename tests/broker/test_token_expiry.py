@@ -1,4 +1,4 @@
-"""The timer that has expired delegation tokens removed."""
+"""The timer that removes expired delegation tokens."""
 
 from barnabas.broker.token_expiry import TokenExpiry
 from barnabas.cluster.controller.commands import RemoveExpiredTokens

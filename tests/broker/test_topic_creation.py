@@ -1,4 +1,4 @@
-"""Topics that a broker has created by a controller that is another node."""
+"""Topics that a broker creates by requests to a controller on another node."""
 
 import pytest
 

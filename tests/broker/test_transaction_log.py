@@ -1,4 +1,4 @@
-"""The transaction coordinator over its log: where records go, and what is there after a restart."""
+"""The transaction coordinator over its log: the partitions of records, and the state after a restart."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a broker asks its peers arrives late, out of order, twice, or not at all."""
+"""Requests of a broker to its peers arrive late, out of order, twice, or not at all."""
 
 from random import Random
 

@@ -1,6 +1,6 @@
-"""A data directory with something of everything in it, made by a broker that was used and stopped.
+"""Makes a data directory with records and files of all kinds, by a broker that is used and stopped.
 
-Knows nothing of the tools that look at it.
+Knows nothing of the tools that read it.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""Names, help and mistakes: what every command has in common."""
+"""Names, help and usage errors of all commands."""
 
 import subprocess
 import sys

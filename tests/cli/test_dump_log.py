@@ -1,4 +1,4 @@
-"""``barnabas dump-log``: what it prints, and what it says of damage."""
+"""``barnabas dump-log``: its output, also for damaged files."""
 
 import json
 import re

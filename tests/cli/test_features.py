@@ -1,4 +1,4 @@
-"""``barnabas features``: the levels are told, raised and lowered."""
+"""``barnabas features``: levels are shown, raised and lowered."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""``barnabas pipeline``: options made of what jobs declare, mistakes in one line, signals; nothing starts Spark."""
+"""``barnabas pipeline``: options from the jobs' declarations, errors in one line, signals; nothing starts Spark."""
 
 import os
 import signal

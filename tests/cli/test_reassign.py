@@ -1,4 +1,4 @@
-"""The commands that steer a cluster, from ``reassign`` to ``quorum``, against three brokers in this process."""
+"""The commands that change a cluster, from ``reassign`` to ``quorum``, against three brokers in this process."""
 
 import io
 import json

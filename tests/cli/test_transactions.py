@@ -1,4 +1,4 @@
-"""Transactions as an operator sees them: listed, described, found where they hang, and ended."""
+"""``barnabas transactions``: transactions are listed and described, hanging ones are found and aborted."""
 
 import pytest
 from kafka.errors import CoordinatorNotAvailableError, NotCoordinatorError

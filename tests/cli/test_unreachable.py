@@ -1,4 +1,4 @@
-"""What the commands say when they cannot reach a cluster: what to look at next."""
+"""The error messages of commands that cannot reach a cluster."""
 
 import contextlib
 import http.server

@@ -1,4 +1,4 @@
-"""What tests of the cluster share: a controller over an image, and a metadata log in memory."""
+"""Fixtures of the cluster's tests: a controller over an image, and a metadata log in memory."""
 
 import itertools
 from pathlib import Path

@@ -1,7 +1,7 @@
 """A coordinator that counts, over three partitions with real logs: the smallest one that a runtime can run.
 
-A key is ``index:name``; its partition keeps the sum of what was added under it. Whoever waits in a shard is told when
-the shard is given up.
+A key is ``index:name``; its partition keeps the sum of what was added under it. Waiting callbacks of a shard are called
+when it is resigned.
 """
 
 import struct

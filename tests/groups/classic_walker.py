@@ -1,4 +1,4 @@
-"""Random clients of one classic group, which then behave correctly, and what must always hold.
+"""Random clients of one classic group, which behave correctly in the end, and the invariants.
 
 Knows nothing of the states of a group. Whatever happens, no request gets two responses, a generation has one
 assignment, a replay of the log gives the same state, and the group becomes stable once all clients behave correctly.

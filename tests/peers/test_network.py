@@ -1,4 +1,4 @@
-"""Requests to other nodes over real sockets: to a real broker, and to one that the test plays badly."""
+"""Requests to other nodes over real sockets: to a real broker, and to a faulty fake."""
 
 import asyncio
 import struct

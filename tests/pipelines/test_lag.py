@@ -1,4 +1,4 @@
-"""The listener that commits how far queries have come, told of progress as Spark tells it."""
+"""The listener that commits the offsets of queries, with progress events as Spark sends them."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Which offsets a read is about: tables of cases, those of ranges as Spark 4.2's own connector answers them."""
+"""The offsets of a read, in tables of cases. Ranges are those of Spark 4.2's own connector."""
 
 import json
 from collections.abc import Mapping

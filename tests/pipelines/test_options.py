@@ -1,4 +1,4 @@
-"""What a read and a write may be told, and what is refused with which words."""
+"""The options of reads and writes, and the messages of refused ones."""
 
 import dataclasses
 import pickle

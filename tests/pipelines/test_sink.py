@@ -1,4 +1,4 @@
-"""What the sink takes, and what a task does with its rows; Spark is only what tells a task who it is."""
+"""The schema of the sink, and the writes of a task. Of Spark only the task context is used."""
 
 import json
 import pickle

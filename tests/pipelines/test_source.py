@@ -1,4 +1,4 @@
-"""The data source without a Spark behind it: its columns, what it needs, what it costs to import."""
+"""The data source without Spark: its columns, its imports, and their cost."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What Spark's engine asks of a stream, call by call, against a broker in this process; no Spark runs here."""
+"""The calls of Spark's engine to a stream reader, against a broker in this process, without Spark."""
 
 import contextlib
 import itertools

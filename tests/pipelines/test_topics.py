@@ -1,4 +1,4 @@
-"""Which connector topics are read and written with, as far as Spark need not be asked."""
+"""The connector with which topics are read and written, where this does not depend on Spark."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which answers have the addresses of nodes, and how others are put in their place."""
+"""Responses with the addresses of nodes, and their replacement."""
 
 from barnabas.proxy.addresses import addressed, limit_versions, looks, replace
 from barnabas.wire.frames import requests

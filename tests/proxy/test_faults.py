@@ -1,4 +1,4 @@
-"""Requests go wrong on their way through the proxy as they do at a broker with rules."""
+"""Rules of faults work in the proxy as they do at a broker."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Requests that pass are printed and recorded, those that a filter lets through."""
+"""Requests that a filter selects are printed and recorded."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Answers of a node in pieces: what the client gets of them, and when."""
+"""Responses of a node that arrive in pieces: what the client gets, and when."""
 
 import struct
 from unittest.mock import Mock

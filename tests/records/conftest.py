@@ -1,4 +1,4 @@
-"""An independent reading of the batch header, batches that real programs wrote, and lies to tell about batches."""
+"""An independent reading of the batch header, batches that real programs wrote, and malformed batches."""
 
 import pathlib
 from collections.abc import Callable

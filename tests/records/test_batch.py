@@ -1,4 +1,4 @@
-"""The header of a batch: read, stamped, signed; and every way in which it can be none."""
+"""The header of a batch: read, stamped, signed; and every way in which it can be malformed."""
 
 import struct
 

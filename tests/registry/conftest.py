@@ -1,4 +1,4 @@
-"""A broker with a registry, and a client that asks it over sockets."""
+"""A broker with a registry, and a client that uses it over sockets."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""Answers beside the recorded ones."""
+"""Comparison of responses with the recorded ones."""
 
 import pytest
 

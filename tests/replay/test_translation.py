@@ -1,4 +1,4 @@
-"""What the values of a recording are in this run."""
+"""Mapping of recorded values to those of this run."""
 
 from barnabas.records.batch import batches
 from barnabas.records.builder import build_batch

@@ -1,4 +1,6 @@
-"""A disk fails under a running broker: what its clients are told, what goes on, and what is there after a restart."""
+"""A disk fails under a running broker: the errors of clients, the partitions that are still served, and the state after
+a restart.
+"""
 
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""From a frame to a handler: what it knows of a request, and what becomes of its answer, which may come later."""
+"""Dispatch of a frame to its handler: the context of a request, and its response, which may come later."""
 
 import struct
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What the rules make of requests and answers: over every API and version, and over sockets."""
+"""The effects of rules on requests and responses, for every API and version, and over sockets."""
 
 import socket
 import struct

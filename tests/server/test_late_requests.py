@@ -1,4 +1,4 @@
-"""A request that was on its way for too long: it changes nothing, and the connection that brought it is closed."""
+"""A transactional request that arrives too late changes nothing, and its connection is closed."""
 
 import pytest
 

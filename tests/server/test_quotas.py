@@ -1,4 +1,4 @@
-"""Quotas from a frame to its answer: what is counted, what is told, and how long a connection waits."""
+"""Quotas from a frame to its response: measured usage, throttle times, and the muting of connections."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a process says that cannot be a broker: one line, and a code that is not 0."""
+"""A process that cannot start a broker prints one line, and its exit code is not 0."""
 
 import errno
 import re

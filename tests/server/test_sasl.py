@@ -1,4 +1,4 @@
-"""The gate of a SASL listener: which requests it takes in which state, and what it answers to the others."""
+"""The gate of a SASL listener: the requests that each state accepts, and the errors of others."""
 
 from collections import Counter
 from types import SimpleNamespace

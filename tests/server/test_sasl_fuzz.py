@@ -1,4 +1,4 @@
-"""Strangers at the gate of a SASL listener: whatever they send, in whatever state, nobody is let in without a proof."""
+"""Random frames at a SASL listener, in any state: no client gets in without authentication."""
 
 import asyncio
 import random

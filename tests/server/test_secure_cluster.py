@@ -1,4 +1,6 @@
-"""Brokers and their controller over TLS and SASL, with an authorizer: nodes prove who they are, and copy records."""
+"""Brokers and their controller over TLS and SASL, with an authorizer: nodes authenticate to each other, and replicate
+records.
+"""
 
 import asyncio
 import os

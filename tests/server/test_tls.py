@@ -1,4 +1,4 @@
-"""Listeners with TLS over real sockets: who gets in, who does not, and what that costs."""
+"""Listeners with TLS over real sockets: accepted and refused clients, and their cost."""
 
 import contextlib
 import logging

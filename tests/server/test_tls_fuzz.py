@@ -1,4 +1,4 @@
-"""Strangers at a TLS listener: broken, cut, slow, huge and no handshakes over sockets cost one connection each.
+"""Malformed clients of a TLS listener: broken, cut, slow, huge and missing handshakes cost one connection each.
 
 Everything is drawn from one seed. Who the broker turns away gets one line in the log; who leaves gets one at most.
 """

@@ -2,7 +2,7 @@
 
 Clients of two transactional ids say what they should and what they should not, and say things again, late; the log and
 the partitions are slow, or refuse; the coordinator restarts with what the log has. Besides the rules here, the model
-keeps what each partition was told, which is what consumers will see.
+keeps the markers of each partition, which determine what consumers see.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Records of transactional ids: what Apache Kafka reads and writes, and what is made of it when it is loaded."""
+"""Records of transactional ids: their format in Apache Kafka, and the state after loading."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The state machine, told in scenario files: how they are read is in tests/scenarios.py, their words in conftest.py."""
+"""The state machine in scenario files. tests/scenarios.py reads them, conftest.py has their commands."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""No matter what bytes come: a message or MalformedMessage, nothing else, and no more memory than they are worth."""
+"""Any bytes decode to a message or raise MalformedMessage, and use memory in proportion to their size only."""
 
 import random
 import tracemalloc

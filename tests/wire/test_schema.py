@@ -1,4 +1,4 @@
-"""Declared structures: what they take, what they read as, and what they refuse."""
+"""Declared structures: the values that they accept, decode and refuse."""
 
 import threading
 from typing import Any

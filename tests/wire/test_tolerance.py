@@ -1,4 +1,4 @@
-"""What Apache Kafka takes though it should not have been sent: seen by sending it."""
+"""Invalid requests that Apache Kafka accepts, found by sending them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What each image makes of its variables."""
+"""The properties that each image makes from its variables."""
 
 import stat
 

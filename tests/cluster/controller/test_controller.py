@@ -1,4 +1,4 @@
-"""What the controller answers, and when: the disk is slow here, and flushes when a test says so."""
+"""The controller's results, and when they are returned: the fake disk flushes when a test calls it."""
 
 import pytest
 

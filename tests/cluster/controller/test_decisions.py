@@ -1,4 +1,4 @@
-"""The table of commands is whole."""
+"""The table of commands is complete."""
 
 import inspect
 

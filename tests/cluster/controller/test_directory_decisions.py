@@ -1,4 +1,4 @@
-"""In which directory of a broker a partition is, as the metadata has it."""
+"""The log directories of partitions in the metadata."""
 
 import pytest
 

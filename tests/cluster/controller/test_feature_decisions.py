@@ -1,4 +1,4 @@
-"""Features: which updates can be, and the records that they come to."""
+"""Features: valid updates, and their records."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Brokers that come and go, and the ids of producers."""
+"""Registration and unregistration of brokers, and blocks of producer ids."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A broker loses a directory: who leads then, and who leads when it is back."""
+"""A log directory of a broker fails: the leaders then, and after its return."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the active controller does by itself, by a clock that the test turns."""
+"""The periodic tasks of the active controller, with a manual clock."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Which quotas can be set for whom, and what is written when one changes."""
+"""The entities and values of valid quotas, and the records of a change."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which SCRAM credentials can be set and removed, and what is written of a password."""
+"""Valid changes of SCRAM credentials, and their records."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""How long delegation tokens live, who may renew them, and what is written."""
+"""Delegation tokens: their lifetime, the principals that may renew them, and their records."""
 
 import pytest
 

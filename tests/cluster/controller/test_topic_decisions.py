@@ -1,4 +1,4 @@
-"""What becomes of topics. Outcomes, and which error goes before which, are those of Apache Kafka 4.3.1."""
+"""Creation, deletion and growth of topics. Results, and the precedence of errors, are those of Apache Kafka 4.3.1."""
 
 import pytest
 

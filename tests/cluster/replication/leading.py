@@ -1,4 +1,4 @@
-"""What a leader needs of its node, in the hand of a test."""
+"""A fake node for a leader, which the test controls."""
 
 from barnabas.clock import ManualClock
 from barnabas.cluster.image.image import BrokerImage

@@ -1,4 +1,4 @@
-"""What a fetcher asks its leader, and what it makes of the answers. The leader is written by hand."""
+"""The requests of a fetcher, and its handling of responses. The leader is a fake."""
 
 import pytest
 

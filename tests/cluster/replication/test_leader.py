@@ -1,4 +1,4 @@
-"""A leader and its followers: the high watermark, who is in sync, and what the controller makes of it."""
+"""A leader and its followers: the high watermark, the ISR, and its changes by the controller."""
 
 import pytest
 

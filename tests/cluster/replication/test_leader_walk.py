@@ -1,7 +1,8 @@
 """A random walk over three partitions that lead and follow: what was acknowledged with acks=all is never lost.
 
-Brokers fence, die and come back; metadata reaches each of them late; the controller's answers come late or never. The
-model: an acknowledged batch is at its offset on each later leader, and no two consumers see two batches at one offset.
+Brokers are fenced, killed and restarted; metadata reaches each of them late; the controller's answers come late or
+never. The model: an acknowledged batch is at its offset on each later leader, and no two consumers see two batches at
+one offset.
 """
 
 from random import Random

@@ -1,4 +1,4 @@
-"""What a backfill sets out to do, what it keeps of that, and what it refuses."""
+"""The plan of a backfill: its ranges, its stored state, and refused options."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What a failure is told as: texts as Spark 4.3 makes them, and what is left of them."""
+"""Messages of failed jobs: exceptions as Spark 4.3 formats them, and their shortened form."""
 
 import pytest
 

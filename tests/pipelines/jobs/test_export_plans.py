@@ -1,4 +1,4 @@
-"""What an export merges, what its files are called, and what its options may be."""
+"""The files that an export merges, their names, and valid options."""
 
 import dataclasses
 from pathlib import Path

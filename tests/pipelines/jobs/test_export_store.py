@@ -1,4 +1,4 @@
-"""How an export's batches get into a directory once, with every step failing in its turn."""
+"""An export's batches are written to a directory exactly once, with a failure at each step."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence

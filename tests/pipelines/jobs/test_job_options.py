@@ -1,4 +1,4 @@
-"""Classes of options: what is read off them, and that each job's can be had without Spark."""
+"""Classes of options, which can be imported without Spark for each job."""
 
 import dataclasses
 import subprocess

@@ -1,4 +1,4 @@
-"""Batches as Spark tells of them, told on once each."""
+"""Spark's progress events, each of which is reported once."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The frame of the jobs, around queries that are only said to run."""
+"""Starting and stopping of jobs, with fake queries."""
 
 import threading
 

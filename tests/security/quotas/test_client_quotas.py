@@ -1,4 +1,4 @@
-"""What requests cost their clients, and what they are told."""
+"""The quota usage of requests, and the throttle times of responses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How many connections a second are let in: KIP-612, under a clock that the test moves."""
+"""The connection creation rate (KIP-612), with a manual clock."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How much was used, and how long a client waits for it: Kafka's arithmetic, under a clock that the test moves."""
+"""Measured usage and throttle times by Kafka's arithmetic, with a manual clock."""
 
 import pytest
 

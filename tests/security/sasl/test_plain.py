@@ -1,4 +1,4 @@
-"""PLAIN: whom it lets in, and what it tells the others."""
+"""PLAIN: successful authentications, and the errors of failed ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""SCRAM: the example of RFC 7677, a client of its own, and what Apache Kafka was seen to take and to refuse."""
+"""SCRAM: the example of RFC 7677, a client of its own, and messages that Apache Kafka accepts or refuses."""
 
 import base64
 import hashlib

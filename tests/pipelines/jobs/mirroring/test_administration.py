@@ -1,4 +1,4 @@
-"""What is asked of a cluster, against a broker in this process."""
+"""Admin requests to a cluster, against a broker in this process."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which configs of a topic are carried over."""
+"""The configs of a topic that are mirrored."""
 
 import re
 

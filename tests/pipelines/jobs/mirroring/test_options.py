@@ -1,4 +1,4 @@
-"""What the mirror is told: mistakes are named, and all of it reaches the workers."""
+"""The options of the mirror: errors name the option, and all options reach the workers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""StreamOffset, limits and the sharing out of work."""
+"""StreamOffset, limits and the distribution of work."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Where the stream job begins, and what it says of a file that is no function's, without Spark."""
+"""The start offsets of the stream job, and its errors for a file without a function, without Spark."""
 
 import json
 from pathlib import Path
