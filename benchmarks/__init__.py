@@ -1,5 +1,5 @@
-"""What is measured, how, and the numbers kept: each figure beside its baselines, in turns, in one run.
+"""Benchmarks: each figure is measured together with its baselines, in turns, in one run.
 
-A figure means nothing alone on a shared machine; what is printed are medians over rounds and ratios between things
-that ran in the same round.
+On a shared machine a single figure is meaningless; the output has medians over rounds, and ratios of figures of the
+same round.
 """

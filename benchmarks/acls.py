@@ -1,4 +1,4 @@
-"""What a decision of the authorizer costs with 10,000 ACLs: one that is kept, and one that is made.
+"""The cost of a decision of the authorizer with 10,000 ACLs: a cached one, and a new one.
 
 Knows nothing of requests.
 """

@@ -1,4 +1,4 @@
-"""The bare ways: servers that do nothing but move the bytes. What Barnabas costs is measured against them.
+"""Baselines: servers that only move the bytes. The cost of Barnabas is compared with them.
 
 Run as ``python -m benchmarks.baselines sink|reader FILE …``; each prints its port, and serves until it is killed.
 """

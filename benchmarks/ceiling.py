@@ -1,6 +1,6 @@
-"""What Spark takes from any Python source at the most: a source whose Arrow batches are ready before it is asked.
+"""The upper limit of any Python source of Spark: a source whose Arrow batches are prepared.
 
-Knows nothing of topics but how a record of one looks.
+Of topics it knows only the columns of a record.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
-"""What cleaning a log costs: records and bytes for each second of the processor that the cleaner's process takes.
+"""The cost of cleaning a log: records and bytes for each CPU second of the cleaner's process.
 
-Knows nothing of the broker: a log lies there in segments, and a worker cleans it.
+Knows nothing of the broker: a worker cleans the segments of a log.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What a steady, small load feels of compaction in the same broker: its slowest answers with and without.
+"""The effect of compaction on a steady, small load in the same broker: the slowest responses with and without it.
 
 Knows nothing of how the broker cleans: topics become compacted ones, and it is the broker's business when.
 """

@@ -1,6 +1,6 @@
-"""Ten thousand groups in a data directory: classic ones, consumer groups, and such as only commit offsets.
+"""Ten thousand groups in a data directory: classic groups, consumer groups, and groups that only commit offsets.
 
-Knows nothing of how they are read. Each has three members where it has any, has committed five offsets twice, and was
+Knows nothing of how they are loaded. Each has three members where it has any, has committed five offsets twice, and was
 written as a coordinator writes: one batch for each command.
 """
 

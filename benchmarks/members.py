@@ -1,4 +1,4 @@
-"""Members of one large group, each on a connection of its own: how they come together, as the broker has to serve it.
+"""Members of one large group, each on a connection of its own: the cost of their rebalance for the broker.
 
 Knows nothing of how a broker decides. Frames over sockets and a selector in one thread: what the members themselves do
 is as little as can be, and what they take of the processor is counted apart from what the broker takes.

@@ -1,6 +1,6 @@
 """What the proxy costs: requests straight to a node beside the same through `barnabas proxy`, in turns.
 
-Knows nothing of how the proxy passes them on.
+Knows nothing of how the proxy forwards them.
 """
 
 import contextlib

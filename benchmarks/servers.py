@@ -1,6 +1,6 @@
-"""Starts what is measured: Barnabas, Apache Kafka, the bare baselines; and reads what they cost.
+"""Starts the measured servers (Barnabas, Apache Kafka, the baselines), and reads their CPU time and memory.
 
-Knows nothing of what is measured on them.
+Knows nothing of the measurements.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
-"""What a queue costs: a share group's records, fetched and accepted by one member after the other, beside Apache Kafka.
+"""The cost of a share group: its records are fetched and accepted by one member after the other, beside Apache Kafka.
 
-Knows nothing of what becomes of a record in a broker. The client is raw frames over a blocking socket: a ShareFetch
-that accepts what the one before gave, for as long as there is something.
+Knows nothing of the states of a record in a broker. The client is raw frames over a blocking socket: a ShareFetch that
+accepts what the one before gave, for as long as there is something.
 """
 
 import base64

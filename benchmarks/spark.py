@@ -1,6 +1,6 @@
 """The data pipeline beside Spark's own Kafka connector: one session on two cores, one broker, in turns.
 
-Knows nothing of how either of them reads or writes: both are asked by the name of their format.
+Knows nothing of how either of them reads or writes: both are used by the name of their format.
 """
 
 import contextlib

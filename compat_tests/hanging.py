@@ -1,4 +1,5 @@
-"""Transactions that nobody ends: one that hangs, as a producer's late request leaves it, and one that is open for long.
+"""Creates transactions that nobody ends: a hanging one, as a late request of a producer causes it, and one that stays
+open for long.
 
 Knows of the broker only the protocol, of which it uses what no client would. The broker must take transactional batches
 without asking the coordinator (``transaction.partition.verification.enable=false``), as brokers before 3.6 did.

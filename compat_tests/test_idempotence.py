@@ -1,4 +1,4 @@
-"""What a broker remembers of its producers, over a socket: retries are found, also after a restart and after a kill.
+"""The producer state of a broker, over a socket: retries are found, also after a restart and after a kill.
 
 Knows of the broker only the protocol: batches are sent as a client's, one by one, where no client would send them so.
 """

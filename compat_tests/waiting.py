@@ -1,4 +1,4 @@
-"""Polling with a deadline, for what takes as long as it takes. Knows no client but by its adapter's face."""
+"""Polls for a condition until a deadline. Uses clients only by their adapters."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The clients behind one face, so that what every client must find is asked once.
+"""The clients behind one interface, so that tests of all clients are written once.
 
 A factory for each, by name; they know the client's library and nothing of any broker.
 """

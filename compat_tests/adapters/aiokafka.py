@@ -1,4 +1,4 @@
-"""aiokafka behind the scenarios' face, its coroutines run on a loop in a thread. Knows its library only."""
+"""aiokafka behind the common interface, its coroutines run on a loop in a thread. Knows its library only."""
 
 import asyncio
 import contextlib

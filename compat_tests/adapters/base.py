@@ -1,4 +1,4 @@
-"""What the scenarios say to a client, whichever it is.
+"""The interface of all clients, which the scenarios use.
 
 Knows no client and no broker: times are milliseconds since 1970, waits are seconds, offsets are Kafka's.
 """

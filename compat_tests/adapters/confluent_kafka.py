@@ -1,4 +1,4 @@
-"""confluent-kafka, which is librdkafka, behind the scenarios' face. Knows its library only."""
+"""confluent-kafka, which is librdkafka, behind the common interface. Knows its library only."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""kafka-python behind the scenarios' face. Knows its library only."""
+"""kafka-python behind the common interface. Knows its library only."""
 
 import contextlib
 import re

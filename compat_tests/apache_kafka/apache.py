@@ -1,6 +1,6 @@
 """Apache Kafka itself: fetched from Maven Central, started and stopped beside Barnabas, and its tools run.
 
-Knows nothing of Barnabas: what it starts is the yardstick.
+Knows nothing of Barnabas.
 """
 
 import base64

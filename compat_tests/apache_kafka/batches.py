@@ -1,4 +1,4 @@
-"""Record batches made to order, good and bad, and taken apart again.
+"""Builds record batches, valid and invalid ones, and parses them.
 
 Must not know anything of ``barnabas.records``: it is a second reading of the format.
 """

@@ -1,6 +1,6 @@
-"""Two transcripts side by side: what may differ is normalised, what is left is listed.
+"""Compares two transcripts: normalises what may differ, and lists the remaining differences.
 
-Judges answers by their fields' names alone; must not know which broker gave which.
+Uses the names of fields only; must not know which broker gave which response.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Apache Kafka and Barnabas beside each other, told the same, started once for all tests in this folder.
+"""Apache Kafka and Barnabas with the same configuration, started once for all tests in this folder.
 
 Must not say what either should answer.
 """

@@ -1,7 +1,7 @@
-"""What brokers that do not exist ask of a controller: their registrations, their lives and their ends.
+"""Sends requests of brokers that do not exist to a controller: registrations, heartbeats and shutdowns.
 
-Knows nothing of whose controller answers. Offsets, broker epochs and topic ids differ between two controllers; here
-stand names for them.
+Knows nothing of which controller answers. Offsets, broker epochs and topic ids differ between two controllers, and are
+replaced by names.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

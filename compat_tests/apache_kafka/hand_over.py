@@ -1,6 +1,6 @@
-"""A data directory that goes from one broker to the other and back, and all that a client can find in it.
+"""A data directory that is used by one broker, then by the other, and its contents as a client sees them.
 
-Knows nothing of files: what is in a directory is what the broker that runs on it tells its clients.
+Knows nothing of files: the contents of a directory are read through the broker that runs on it.
 """
 
 import hashlib

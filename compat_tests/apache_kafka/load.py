@@ -1,4 +1,5 @@
-"""Producers and a group that go on while nodes come and go, and remember what was acknowledged and read; and patience.
+"""Producers and a group under load while nodes are started and stopped, which record acknowledged and read records; and
+waits with deadlines.
 
 Knows nothing of the brokers.
 """

@@ -1,4 +1,4 @@
-"""Message sets of formats v0 and v1 made to order, good and bad, and taken apart again.
+"""Builds message sets of formats v0 and v1, valid and invalid ones, and parses them.
 
 Must not know anything of ``barnabas.records``: it is a second reading of the format.
 """

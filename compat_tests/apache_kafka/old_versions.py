@@ -1,4 +1,4 @@
-"""What clients from before Kafka 0.11 ask: Produce 0 to 2 with message sets, Fetch 0 to 3.
+"""Requests of clients from before Kafka 0.11: Produce 0 to 2 with message sets, Fetch 0 to 3.
 
 Data only: must not open a socket. Apache Kafka served these until 3.9.
 """

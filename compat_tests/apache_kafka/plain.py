@@ -1,4 +1,4 @@
-"""Requests made of plain values, and responses as plain values: what two brokers can be compared by.
+"""Converts plain values to requests, and responses to plain values, so that two brokers can be compared.
 
 Knows nothing of any API.
 """

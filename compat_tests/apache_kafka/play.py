@@ -1,6 +1,6 @@
-"""Plays a scenario of requests against one broker and writes down what it answers.
+"""Plays a scenario of requests against one broker and records the responses.
 
-Knows sockets, frames and steps; it must not know which broker it is talking to, nor judge an answer.
+Knows sockets, frames and steps; it must not know which broker it is talking to, nor check a response.
 """
 
 import contextlib

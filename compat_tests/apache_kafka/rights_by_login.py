@@ -1,4 +1,4 @@
-"""What users are told who log in: some APIs with and without a right of the user's, and all about delegation tokens.
+"""Requests of authenticated users: some APIs with and without a right, and all APIs of delegation tokens.
 
 Data only: must not open a socket. ``user`` and ``other`` log in by SASL/PLAIN, as ``$user`` and ``$other``. Both come
 from the administrator's address, so that their names alone tell them apart.

@@ -1,4 +1,4 @@
-"""What each API is asked by a stranger: by one without rights, with some, and by the administrator.
+"""Requests to each API by a user without rights, with some rights, and by the administrator.
 
 Data only: must not open a socket. A stranger and the administrator differ by the address that they come from,
 ``$host`` and 127.0.0.1: an ACL names a host. In ``rights_by_login.py`` the stranger logs in as ``$user`` instead.

@@ -1,4 +1,4 @@
-"""Apache Kafka and Barnabas with SASL listeners, told the same, and a client of SASL that is nothing but a socket.
+"""Apache Kafka and Barnabas with the same SASL listeners, and a SASL client on a plain socket.
 
 Must not say what either should answer.
 """

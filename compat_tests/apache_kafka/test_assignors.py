@@ -1,4 +1,4 @@
-"""Our assignors say what Apache Kafka's own say of the same members, and our hash of metadata is the same number.
+"""Our assignors compute the same assignments as Apache Kafka's, and our metadata hash is equal to Apache Kafka's.
 
 ``java/Assignors.java`` asks Apache Kafka's classes; here stand the questions, each group's next one made of its answer.
 """

@@ -1,4 +1,4 @@
-"""Our commands as clients that prove who they are: ``--command-config`` with the properties of Java's clients."""
+"""Our commands as clients that authenticate: ``--command-config`` with the properties of Java's clients."""
 
 import json
 import time

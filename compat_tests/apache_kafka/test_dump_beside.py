@@ -1,4 +1,5 @@
-"""``barnabas dump-log`` beside Apache Kafka's DumpLogSegments, over directories that either filled: the same is told.
+"""``barnabas dump-log`` beside Apache Kafka's DumpLogSegments, over directories that either filled: the output is
+equal.
 
 And ``barnabas check-log`` over both, which finds nothing wrong there.
 """

@@ -1,4 +1,4 @@
-"""Our builder of partition changes and our placer of replicas say what Apache Kafka's own say of the same.
+"""Our builder of partition changes and our placer of replicas give the same results as Apache Kafka's.
 
 ``java/PartitionChanges.java`` asks Apache Kafka's; here stand the questions, drawn at random.
 """

@@ -1,4 +1,4 @@
-"""Quotas that throttle, on Apache Kafka and on Barnabas: what clients are told, and when they are heard again.
+"""Quotas on Apache Kafka and on Barnabas: throttle times, and when connections are read again.
 
 Each has a process of its own here, since quotas of addresses are felt by whoever comes. Times are compared with
 generous bounds: what has to be exact is tested under a clock that a test moves.

@@ -1,7 +1,7 @@
-"""What APIs answer with the StandardAuthorizer, without rights and with some: Apache Kafka and Barnabas say the same.
+"""Responses with the StandardAuthorizer, without rights and with some, are equal on Apache Kafka and on Barnabas.
 
-Knows only how to play and compare; what is asked stands in ``rights_steps.py`` and ``rights_by_login.py``, what may
-differ in ``differences_rights.toml``. Each API is asked at its first and its last version.
+Knows only how to play and compare; the requests are in ``rights_steps.py`` and ``rights_by_login.py``, what may differ
+in ``differences_rights.toml``. Each API is asked at its first and its last version.
 """
 
 import itertools

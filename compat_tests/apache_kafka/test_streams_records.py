@@ -1,7 +1,5 @@
-"""What streams groups leave in ``__consumer_offsets``: both brokers, told the same, write the same bytes.
-
-But for the two things that are each broker's own: the hash of the topics, in which their ids are, and the time of an
-assignment.
+"""The records of streams groups in ``__consumer_offsets``: both brokers write the same bytes for the same requests,
+except for the hash of the topics, which depends on their ids, and the time of an assignment.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""Our assignor of tasks says what Apache Kafka's own says of the same members, tasks and former tasks.
+"""Our task assignor computes the same assignment as Apache Kafka's for the same members, tasks and previous tasks.
 
 ``java/StickyTasks.java`` asks Apache Kafka's; here stand the questions, each group's next one made of its answer.
 """

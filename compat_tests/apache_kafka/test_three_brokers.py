@@ -1,4 +1,5 @@
-"""Requests to three brokers of ours and to three of Apache Kafka: leader, follower and stranger are asked the same.
+"""Requests to three brokers of ours and to three of Apache Kafka: leader, follower and a broker without a replica get
+the same requests.
 
 Of partition 0 of "t" broker 1 is the leader, and 2 and 3 are followers; "solo" is on broker 2 alone, which is killed
 before the last requests. A topic's name in the place of a topic id means that topic's.

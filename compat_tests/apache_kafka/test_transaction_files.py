@@ -1,4 +1,4 @@
-"""The same transactions at Barnabas and at Apache Kafka, and what is on their disks then, laid side by side."""
+"""The same transactions at Barnabas and at Apache Kafka, and a comparison of their files."""
 
 import itertools
 import time

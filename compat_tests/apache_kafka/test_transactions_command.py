@@ -1,6 +1,6 @@
-"""``barnabas transactions`` beside kafka-transactions.sh, on Apache Kafka and on Barnabas: the same is told of either.
+"""``barnabas transactions`` beside kafka-transactions.sh, on Apache Kafka and on Barnabas: the output is equal.
 
-And what hangs or is open is ended by our command, on either. It knows of both only what they print.
+Our command ends hanging and open transactions on either. Knows of both commands only what they print.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Cooperative rebalancing: who keeps a partition never stops reading it."""
+"""Cooperative rebalancing: a member that keeps a partition never stops reading it."""
 
 import contextlib
 from collections.abc import Iterator

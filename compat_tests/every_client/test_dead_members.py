@@ -1,4 +1,4 @@
-"""A member that dies without a word is missed once its session has run out, and the others take over."""
+"""A member that is killed is removed when its session times out, and the others get its partitions."""
 
 import contextlib
 import os

@@ -1,1 +1,1 @@
-"""Each fault and each scenario, with four clients over sockets, and what they are seen to do."""
+"""Each fault and each scenario, with four clients over sockets, and their observed behaviour."""

@@ -1,4 +1,4 @@
-"""A broker whose groups are quick, as tests want them and nobody else does, and members of groups on it."""
+"""A broker with short group timeouts for tests, and members of groups on it."""
 
 import contextlib
 import os

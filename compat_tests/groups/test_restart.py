@@ -1,5 +1,5 @@
-"""Groups of the newer kinds over kill -9 of their broker, under load: nothing is lost, and nothing that was done with
-comes again.
+"""Groups of the newer kinds over kill -9 of their broker, under load: nothing is lost, and no acknowledged record is
+delivered again.
 
 ``BARNABAS_SOAK_ROUNDS`` asks for more rounds than the gate has time for.
 """

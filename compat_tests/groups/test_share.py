@@ -1,4 +1,4 @@
-"""Share groups (KIP-932) as librdkafka speaks them: records given out, taken back, and done with."""
+"""Share groups (KIP-932) as librdkafka speaks them: records acquired, released and acknowledged."""
 
 import contextlib
 import os

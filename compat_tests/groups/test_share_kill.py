@@ -1,6 +1,7 @@
-"""Members of a share group that are nothing but sockets, over kill -9 of their broker.
+"""Members of a share group on plain sockets, over kill -9 of their broker.
 
-Each record is one member's at a time, what is done with never comes again, and in the end all of it is done with.
+Each record is acquired by one member at a time, an accepted record is never delivered again, and in the end all records
+are accepted.
 
 ``BARNABAS_SOAK_ROUNDS`` asks for more rounds than the gate has time for.
 """

@@ -1,4 +1,4 @@
-"""A container that is none: the image's files in a scratch directory, and a process that sees their paths there.
+"""A fake container: the image's files in a scratch directory, and a process that uses these paths.
 
 Knows nothing of what the scripts do. Each absolute path of the image is one below the scratch directory, in the image's
 scripts and in those that a library puts into the container.

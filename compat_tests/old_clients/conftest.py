@@ -1,4 +1,4 @@
-"""Old clients have nothing to say to Apache Kafka 4."""
+"""Skips these tests on Apache Kafka 4, which does not serve old clients."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""librdkafka told not to ask which versions there are, and to take the broker for one of old."""
+"""librdkafka without ApiVersions requests (``api.version.request=false``), configured for an old broker."""
 
 from typing import Any
 

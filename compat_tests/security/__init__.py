@@ -1,1 +1,1 @@
-"""Clients and tools that nobody here wrote, over TLS and SASL."""
+"""Clients and tools of other projects, over TLS and SASL."""

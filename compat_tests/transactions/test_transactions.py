@@ -1,4 +1,4 @@
-"""What each client's transactions leave behind: for who reads what is committed, and for who reads everything."""
+"""Transactions of each client, as read_committed and read_uncommitted consumers see them."""
 
 import contextlib
 import inspect

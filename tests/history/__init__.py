@@ -1,1 +1,1 @@
-"""Random clients against a broker that is killed, paused and cut off meanwhile, and a judge of what they saw."""
+"""Random clients against a broker that is killed, paused and isolated meanwhile, and a checker of what they saw."""

@@ -1,4 +1,4 @@
-"""``python -m tests.history``: run random clients against a broker under faults, and judge what they saw.
+"""``python -m tests.history``: run random clients against a broker under faults, and check what they saw.
 
 Ends with 1 when there is an anomaly; the history, with the plan, stays in the folder for whoever wants to look.
 """

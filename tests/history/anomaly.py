@@ -1,4 +1,4 @@
-"""Something that a broker must not let anybody see. Knows nothing of how it is found."""
+"""An anomaly: an observation that no correct broker can cause. Knows nothing of how it is found."""
 
 from typing import NamedTuple
 

@@ -1,6 +1,6 @@
-"""The broker under test, behind a proxy that is its advertised address: Barnabas, or Apache Kafka to try the judge on.
+"""The broker under test, behind a proxy that is its advertised address: Barnabas, or Apache Kafka to test the checker.
 
-Knows nothing of what is done to it, or why.
+Knows nothing of faults.
 """
 
 import signal

@@ -1,6 +1,6 @@
-"""The judge: which of a history's observations no correct broker could have caused.
+"""The checker: finds the observations of a history that no correct broker could have caused.
 
-Pure: knows no clients, no broker and no clock. docs/internals/histories.md says what each anomaly means.
+A pure function: it knows no clients, no broker and no clock. docs/internals/histories.md says what each anomaly means.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Histories in a few words, for tests of the judge."""
+"""Builds short histories, for tests of the checker."""
 
 from itertools import count
 

@@ -1,6 +1,6 @@
-"""Which transactions depend on each other in a circle, and which circles Kafka permits.
+"""Finds cycles of dependencies between transactions, and which of them Kafka permits.
 
-Knows nothing of how the values came there: only who wrote, who read, and in which order the records stand.
+Knows only the writers and readers of values, and the order of records.
 """
 
 from collections import Counter, defaultdict

@@ -1,6 +1,6 @@
-"""How a run ends: what is open comes to its end, all inputs are transformed, and everything is read once more.
+"""The end of a run: open transactions are ended, all inputs are transformed, and all partitions are read once more.
 
-Knows how long to wait for things that must come, and nothing of what is right.
+Knows how long to wait, and nothing of what is correct.
 """
 
 import contextlib

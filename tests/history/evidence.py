@@ -1,6 +1,6 @@
-"""What a history says all in all: who wrote each value, where it stood, who saw it, and what was committed.
+"""An index of a history: the writer of each value, its offsets, its readers, and committed offsets.
 
-Judges nothing; the checks ask it.
+The checks use it; it decides nothing itself.
 """
 
 from collections import defaultdict

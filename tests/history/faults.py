@@ -1,4 +1,4 @@
-"""What is done to the broker and its connections while clients work. Knows nothing of what these do."""
+"""Faults of the broker and its connections while clients run. Knows nothing of the clients."""
 
 import time
 from collections import Counter

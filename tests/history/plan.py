@@ -1,6 +1,6 @@
-"""What will be done, from one seed: which clients there are, what each does next, and what is done to the broker.
+"""The plan of a run, from one seed: the clients, the steps of each, and the faults.
 
-Draws lots and nothing else. The same seed gives the same plan; how far each process gets with it is up to the machine.
+Only draws random numbers. The same seed gives the same plan; how far each process gets with it is up to the machine.
 """
 
 from collections.abc import Iterator, Mapping

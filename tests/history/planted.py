@@ -1,4 +1,4 @@
-"""Barnabas with a mistake planted in it, to see that it is found: ``python planted.py MISTAKE serve …``.
+"""Barnabas with a planted bug, to test that the checker finds it: ``python planted.py MISTAKE serve …``.
 
 Each mistake is one that a broker has had, or could have; nothing else about it is changed.
 """

@@ -1,4 +1,5 @@
-"""A TCP proxy between clients and a broker that can be told to fail them: cut, delay, swallow, or bring things late.
+"""A TCP proxy between clients and a broker that injects faults: it cuts connections, and delays or drops requests and
+responses.
 
 Knows of Kafka only that a request is a frame with a size, and that its API key and version come first in it.
 """

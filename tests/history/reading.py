@@ -1,4 +1,4 @@
-"""Checks of what readers were given, poll after poll: order, gaps, and what was not theirs to see yet.
+"""Checks of the records that readers got, poll after poll: order, gaps, and records that were not visible yet.
 
 Knows nothing of producers but where their records were acknowledged.
 """

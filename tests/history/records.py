@@ -1,6 +1,6 @@
-"""What happened in a run, as the clients saw it: operations with what they sent and what they were given.
+"""The records of a history: operations, with the values that were sent and received.
 
-Knows neither clients nor brokers; it is what the workers write and what the judge reads.
+Knows neither clients nor brokers. Workers write them, and the checker reads them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a run was and what was found, in a table. Judges nothing."""
+"""Formats a run and its anomalies as a table. Checks nothing."""
 
 from collections import Counter
 from collections.abc import Iterator

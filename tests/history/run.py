@@ -1,6 +1,7 @@
-"""One run: a broker, its clients and what is done to them as planned; then all is read to the end, and judged.
+"""One run: a broker, its clients and the planned faults; then all partitions are read to the end, and the history is
+checked.
 
-Knows how long to wait for things that must come, and nothing of what is right.
+Knows how long to wait, and nothing of what is correct.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
-"""A broker that makes no mistakes, clients that ask it for things at random, and the history of that.
+"""A simulated correct broker, random clients, and their history.
 
-Knows nothing of the judge.
+Knows nothing of the checker.
 """
 
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
-"""A minute of random clients under faults: what they saw, no broker without mistakes could not have shown them.
+"""A minute of random clients under faults: their history has no anomaly.
 
-``make history`` takes half an hour for the same. What goes wrong here can be looked at: the report names the history.
+``make history`` takes half an hour for the same. A failure can be inspected: the report names the history.
 """
 
 import pytest

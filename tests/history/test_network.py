@@ -1,4 +1,4 @@
-"""A network of namespaces loses what it is told to lose, and nothing else."""
+"""A network of namespaces loses exactly the packets that a fault names."""
 
 import contextlib
 import os

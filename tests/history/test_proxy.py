@@ -1,4 +1,4 @@
-"""The proxy passes frames on, and fails them as it is told."""
+"""The proxy forwards frames, and injects the faults."""
 
 import queue
 import socket

@@ -1,6 +1,6 @@
-"""The processes of a run: each follows its steps with its client, and writes down what it asked for and what it got.
+"""The processes of a run: each follows its steps with its client, and records its operations and their results.
 
-Knows nothing of faults, and nothing of what is right: whatever happens is evidence.
+Knows nothing of faults, nor of what is correct.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """A client of a simulation that has a coordinator: of its group, or of its transactions.
 
-Knows nothing of what it asks it.
+Knows nothing of its requests.
 """
 
 from collections.abc import Awaitable, Callable

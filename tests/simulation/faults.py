@@ -1,4 +1,4 @@
-"""What goes wrong in a run: a plan of faults by a seed, and how each is done to a cluster and undone.
+"""The faults of a run: a plan by a seed, and the injection and end of each fault.
 
 Knows nothing of what is checked. Each fault has its own chance, so that the rest of a plan is what it was when one is
 left out.

@@ -1,6 +1,6 @@
-"""A member of a consumer group in a simulation: it reads what it is assigned, and commits how far (KIP-848).
+"""A member of a consumer group in a simulation: it reads its assigned partitions, and commits offsets (KIP-848).
 
-Knows nothing of faults. What is acknowledged of its commits is what the next owner of the partition begins from.
+Knows nothing of faults. The next owner of a partition starts from the last acknowledged commit or later.
 """
 
 from typing import Any

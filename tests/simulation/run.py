@@ -1,4 +1,4 @@
-"""One run of a simulation: a seed, a cluster, clients, faults; and what came of it.
+"""One run of a simulation: a seed, a cluster, clients, faults; and its result.
 
 Knows nothing of how runs are chosen and shown.
 """

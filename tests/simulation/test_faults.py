@@ -1,4 +1,4 @@
-"""Seeds under faults: nothing goes wrong, unless a mistake is planted."""
+"""Seeds under faults: no invariant is violated, unless a mistake is planted."""
 
 import pytest
 

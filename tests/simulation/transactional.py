@@ -1,6 +1,6 @@
 """A transactional producer of a simulation: it writes to several partitions, and commits or aborts (KIP-98, KIP-890).
 
-Knows nothing of faults. Its transactions go into a history with what became of them.
+Knows nothing of faults. Its transactions go into a history with their outcomes.
 """
 
 from collections import defaultdict

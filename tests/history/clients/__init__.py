@@ -1,4 +1,4 @@
-"""The clients that random operations are made with, each behind the same face; by name in `CLIENTS`."""
+"""The clients that random operations are made with, each behind the same interface; by name in `CLIENTS`."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""aiokafka behind the workers' face, on a loop in a thread of its own. Knows its library only."""
+"""aiokafka behind the workers' interface, on a loop in a thread of its own. Knows its library only."""
 
 import asyncio
 import contextlib

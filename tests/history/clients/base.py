@@ -1,4 +1,4 @@
-"""What a worker wants of a client, and what it is told when that does not work. Knows no library."""
+"""The interface of clients for workers, and their errors. Knows no library."""
 
 import threading
 from abc import ABC, abstractmethod

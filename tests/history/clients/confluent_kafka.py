@@ -1,4 +1,4 @@
-"""confluent-kafka (librdkafka) behind the workers' face. Knows its library only."""
+"""confluent-kafka (librdkafka) behind the workers' interface. Knows its library only."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""kafka-python behind the workers' face. Knows its library only."""
+"""kafka-python behind the workers' interface. Knows its library only."""
 
 import contextlib
 import logging

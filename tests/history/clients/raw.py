@@ -1,4 +1,4 @@
-"""Transactional producers of both generations that are nothing but a socket: no Python client speaks the second yet.
+"""Transactional producers of both generations on plain sockets: no Python client supports the second yet.
 
 They know the messages, and do what clients have to do: ask again on another connection until there is an answer,
 number the batches of each partition, and go on with the ids that they are given.
