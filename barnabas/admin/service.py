@@ -1,6 +1,6 @@
 """The admin API as a service of a server: ``barnabas.admin.listener``.
 
-Knows nothing of what it answers, which is imported when somebody connects.
+Knows nothing of the endpoints, which are imported at the first connection.
 """
 
 import asyncio

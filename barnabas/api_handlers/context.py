@@ -38,6 +38,8 @@ class Context:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether the active controller has to decide: it is another node, and the request has come to a broker."""
+        """Whether the active controller has to decide: it is another node, and the request was sent to a broker's
+        listener.
+        """
         quorum = self.broker.quorum
         return not (self.session.promise.is_controllers or quorum.is_leader or quorum.is_sole_voter)

@@ -1,4 +1,4 @@
-"""CreateDelegationToken (API key 38): creates a token that stands for its owner (KIP-48, KIP-373).
+"""CreateDelegationToken (API key 38): creates a token with which clients authenticate as its owner (KIP-48, KIP-373).
 
 Knows nothing of how long a token lives: the controller decides. Apache Kafka's ``KafkaApis.handleCreateTokenRequest``.
 """

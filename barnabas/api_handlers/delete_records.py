@@ -20,7 +20,7 @@ Topic = DeleteRecordsResponse.DeleteRecordsTopicResult
 Answer = Topic.DeleteRecordsPartitionResult
 
 HIGH_WATERMARK = -1
-"""The offset that stands for the high watermark."""
+"""The offset in a request that means the high watermark."""
 
 NO_LOW_WATERMARK = -1
 

@@ -20,7 +20,7 @@ Handle = Callable[[Api, Request, Context], Answer]
 """Answers a request: :func:`handle`, or a wrapper of it that counts requests."""
 
 EXEMPT: Final = frozenset({27, 52, 53, 54, 56, 58, 59, 82})
-"""WriteTxnMarkers, AlterPartition, Envelope (the request in it counts), and what the voters of the quorum send."""
+"""WriteTxnMarkers, AlterPartition, Envelope (the request in it counts), and the requests of the quorum's voters."""
 
 EXEMPT_ON_CONTROLLERS: Final = frozenset({1, 55, 80, 81})
 """The APIs that the quorum answers on a controller (``ControllerApis.handleRaftRequest``)."""

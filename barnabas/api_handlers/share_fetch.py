@@ -225,7 +225,7 @@ class Answering:
         for at in acknowledged:
             included.setdefault(at, Fetched())
         response = self._response(included)
-        if refuses(self._context, response):  # what was acquired stays locked, and the session stays as it was
+        if refuses(self._context, response):  # the acquired records stay locked, and the session is unchanged
             response = self._response(dict.fromkeys(self._named() if acknowledged else (), Fetched()))
         elif is_incremental:
             for at, each in fetched.items():

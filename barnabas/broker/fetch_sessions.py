@@ -33,7 +33,7 @@ class RequestedPartition(Protocol):
 
 
 class SessionPartition:
-    """A partition of a session: what to read, and what the last response said."""
+    """A partition of a session: the requested fields, and the state of the last response."""
 
     __slots__ = ("high_watermark", "log_start_offset", "requested", "topic", "topic_id")
 

@@ -56,7 +56,7 @@ class Hosting:
         return config.topic(image.configs_of(TOPIC_RESOURCE, topic))
 
     def is_stray(self, log: PartitionLog, image: MetadataImage) -> bool:
-        """Returns whether a log on the disk is not a replica of this node any more."""
+        """Returns whether a log on the disk is no longer a replica of this node."""
         if log.topic == CLUSTER_METADATA:
             return False
         topic = image.topics_by_name.get(log.topic)

@@ -24,7 +24,7 @@ BASE_SEQUENCE = 0
 def runtime_environment(
     node: NodeEnvironment, topic: str, *, load_buffer_size: str, write_timeout_ms: str
 ) -> Environment:
-    """Returns what the runtime of that internal topic needs.
+    """Returns the environment of the runtime of that internal topic.
 
     :param load_buffer_size: the name of the config with the number of bytes to read at once
     :param write_timeout_ms: the name of the config that says how long a write may wait for the in-sync replicas

@@ -192,7 +192,7 @@ class Lifecycle:
         if response is None or error is not None:
             logger.info("The controller refuses the heartbeat of broker %d: %s", self._node_id, error)
             if self.state is State.PENDING_CONTROLLED_SHUTDOWN and isinstance(error, RequestTimedOut):
-                self._end()  # Kafka asks for five minutes; after a session without a controller, nobody moves leaders
+                self._end()  # Kafka retries for five minutes; without a controller, leaders are not moved
                 return
             self._wait(self._backoff(), self._beat)
             return

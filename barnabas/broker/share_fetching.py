@@ -76,7 +76,7 @@ class ShareFetching:
         self._isolation_level = node.share_partitions.of_group(group_id).isolation_level
         self._cached: dict[TopicPartition, CachedSharePartition] = {}
         self._loading: list[TopicPartition] = []  #: new share partitions that are not included yet
-        self._found: Mapping[TopicPartition, CachedSharePartition] = {}  #: what was acquirable at the last look
+        self._found: Mapping[TopicPartition, CachedSharePartition] = {}  #: those that were acquirable at the last check
         self._results: Results = {}
         self._delayed: DelayedShareFetch | None = None
 

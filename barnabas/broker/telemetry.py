@@ -1,7 +1,7 @@
-"""Which metrics clients push, and when: their subscriptions, and the instances of clients that have asked (KIP-714).
+"""Client telemetry (KIP-714): the subscriptions, and the client instances with the metrics that each has to push.
 
-Knows nothing of what the metrics say: whoever receives them is passed in. Imported only if somebody does. Corresponds
-to Apache Kafka's ``ClientMetricsManager``.
+Knows nothing of the metrics' contents: the receiver is passed in. Imported only if somebody does. Corresponds to Apache
+Kafka's ``ClientMetricsManager``.
 """
 
 import re

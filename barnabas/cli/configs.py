@@ -54,9 +54,7 @@ SHORT_DEFAULTS = {
 
 
 class AllBrokers(str):
-    """The empty name, which stands for all brokers. The client converts it to the id of a broker to send the request
-    to.
-    """
+    """The empty name, which means all brokers. The client converts it to the id of a broker to send the request to."""
 
     __slots__ = ()
     node_id = 0

@@ -63,8 +63,8 @@ DEFAULT = -1
 def delegation_tokens(cluster: Cluster, action: str | None, as_json: bool, **given: Any) -> None:
     """Create, renew, expire and describe delegation tokens, over connections that use SASL or TLS.
 
-    Whoever has the HMAC can log in as the owner: by SCRAM, with the token's id as user, the HMAC as password and
-    tokenauth=true.
+    A client with the HMAC can authenticate as the owner: by SCRAM, with the token's id as user, the HMAC as password
+    and tokenauth=true.
 
     \b
     barnabas delegation-tokens --create --renewer-principal User:bob --command-config client.properties

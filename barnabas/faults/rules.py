@@ -96,7 +96,7 @@ MATCHES, WHENS, ACTIONS = ([each.name for each in fields(part)] for part in (Mat
 CUTS: Final = ("before", "after", "half")
 SILENCES: Final = ("before", "after")
 BAD_TLS: Final = {"garbage": b"220 mail.example.com ESMTP\r\n", "alert": b"\x15\x03\x03\x00\x02\x02\x28", "cut": b""}
-"""What is sent in place of a handshake: no TLS at all, the alert handshake_failure, nothing."""
+"""The bytes that are sent instead of a handshake: no TLS, the alert handshake_failure, or nothing."""
 LEADER_APIS: Final = ("Metadata", "DescribeTopicPartitions")
 
 

@@ -48,7 +48,7 @@ def change_of(records: Records, key: bytes) -> Change | None:
 
 
 class Withholding:
-    """Removes from messages what is not to be recorded."""
+    """Removes secrets, and keys and values if so configured, from messages before they are recorded."""
 
     def __init__(self, change: Change | None, requests: Mapping[int, type[Request]]) -> None:
         self._change = change

@@ -199,14 +199,16 @@ class _Comparison:
                 yield Difference("COMBINED_TYPE_SUBSCHEMAS_CHANGED", f"{path}{name}")
         if reader.schema.get("not") not in (None, False) and reader.schema.get("not") != writer.schema.get("not"):
             own, theirs = reader.under(reader.schema["not"]), writer.under(writer.schema.get("not", False))
-            # What is forbidden now has to have been forbidden before.
+            # A schema that ``not`` forbids now must have been forbidden before.
             if self.compare(theirs, own, f"{path}not/"):
                 yield Difference("NOT_TYPE_EXTENDED", f"{path}not")
         if not _combines(reader.schema):
             yield from self._branches_of_writer(reader, writer, path)
 
     def _branches_of_writer(self, reader: Located, writer: Located, path: str) -> Iterator[Difference]:
-        """Yields a difference if the reader does not accept what the writer combines, and the reader does not."""
+        """Yields a difference if the writer has a combination (``allOf``, ``anyOf``, ``oneOf``) and the reader, which
+        has none, does not accept it.
+        """
         for name in ("anyOf", "oneOf"):
             branches = [writer.under(each) for each in writer.schema.get(name) or ()]
             if any(self.compare(reader, each, f"{path}{name}/") for each in branches):

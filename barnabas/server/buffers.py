@@ -31,6 +31,6 @@ class BufferPool:
         return self._free.pop() if self._free else allocate(BUFFER_SIZE)
 
     def give_back(self, buffer: memoryview) -> None:
-        """Takes a buffer back. Nothing may refer to its memory any more."""
+        """Takes a buffer back. There may be no references to its memory."""
         if len(buffer) == BUFFER_SIZE and len(self._free) < KEPT:
             self._free.append(buffer)

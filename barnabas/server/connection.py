@@ -132,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = loop.time()
         self.peer = ("", 0)
         self.is_closing = False
-        # _buffer[_start:_end] is what was received and not yet served
+        # _buffer[_start:_end] has the received bytes that were not served yet
         self._buffer: memoryview | None = None
         self._start = self._end = 0
         self._reading = True

@@ -126,7 +126,7 @@ class ClusterNode:
             await server.stop()
 
     def kill(self) -> None:
-        """Ends the node as ``kill -9`` does, without any notification. What it has written stays."""
+        """Ends the node as ``kill -9`` does, without any notification. Its files stay."""
         server, self.server = self.server, None
         if server is None:
             return

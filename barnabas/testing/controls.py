@@ -112,7 +112,7 @@ class Controls:
 
     @property
     def has_faults(self) -> bool:
-        """Whether somebody has asked for :attr:`faults`."""
+        """Whether :attr:`faults` has been used."""
         return self._faults is not None
 
     def _call(self, function: Callable[[], Any]) -> Any:

@@ -92,7 +92,7 @@ class Folder:
     def __init__(self) -> None:
         self.names: dict[str, FaultyFile | Folder] = {}
         self.safe: dict[str, FaultyFile | Folder] = {}
-        self.unsynced: list[dict[str, FaultyFile | Folder | None]] = []  #: since then, in order; None: the name is gone
+        self.unsynced: list[dict[str, FaultyFile | Folder | None]] = []  #: since then, in order; None: a removed name
 
     def change(self, changes: dict[str, "FaultyFile | Folder | None"]) -> None:
         """Adds or removes these names, atomically."""

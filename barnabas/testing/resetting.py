@@ -45,7 +45,7 @@ def reset(
 ) -> None:
     """Removes topics, groups, transactions, sessions, dynamic configs, quotas and new users.
 
-    Features and ACLs become what they were at the start.
+    Features and ACLs are restored to those at the start.
 
     ``metadata.version`` and ``kraft.version`` stay, since they cannot go down. Connections stay, too.
 

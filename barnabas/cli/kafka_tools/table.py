@@ -33,7 +33,7 @@ MODULES = {
     "configs": "configs",
     "dump-log": "dump_log",
 }
-#: Scripts that do nothing any more, with the message that they print.
+#: Scripts that have no function any more, with the message that they print.
 NEEDLESS = {
     "zookeeper-server-start": "Barnabas needs no ZooKeeper: nothing is started.",
     "zookeeper-server-stop": "Barnabas needs no ZooKeeper: nothing is stopped.",
