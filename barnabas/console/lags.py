@@ -49,6 +49,6 @@ def chart(points: list[Point]) -> Chart:
     width_ms = max(last - first, 1)
     line = " ".join(
         f"{(each.time_ms - first) * WIDTH / width_ms:.1f},{HEIGHT - each.lag * (HEIGHT - 4) / most - 2:.1f}"
-        for each in points
+        for each in (points if len(points) > 1 else [*points, points[0]._replace(time_ms=first + 1)])
     )
     return Chart(line, most, (last - first) // 1000)

@@ -8,7 +8,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, Protocol
 
 from barnabas.cluster.features import METADATA_VERSION, METADATA_VERSIONS
+from barnabas.errors import InvalidTopicException, UnknownTopicOrPartition
 
+_MISSING: Final = (UnknownTopicOrPartition.code, InvalidTopicException.code)
 _OF_TOPIC: Final = ("DYNAMIC_TOPIC_CONFIG", "TOPIC_CONFIG")
 
 
@@ -56,7 +58,6 @@ def overview(client: Client) -> dict[str, Any]:
             "id": cluster["cluster_id"],
             "controller": cluster["controller_id"],
             "brokers": sorted(cluster["brokers"], key=lambda each: int(each.get("broker_id", each.get("node_id", 0)))),
-            "topics": len(admin.list_topics()),
             "states": {each["id"]: {**each, "releases": _releases(each["features"])} for each in described(admin)},
             "health": _health(admin),
         }
@@ -70,18 +71,18 @@ def _releases(features: Mapping[str, tuple[int, int]]) -> str:
 
 
 def _health(admin: Any) -> dict[str, int]:
-    """Returns how many partitions there are, and how many have too few replicas in sync, or no leader."""
+    """Returns how many topics and partitions there are, and how many have too few replicas in sync, or no leader."""
     found = [_summary(each) for each in admin.describe_topics()]
-    return {name: sum(each[name] for each in found) for name in ("partitions", "under_replicated", "offline")}
+    sums = {name: sum(each[name] for each in found) for name in ("partitions", "under_replicated", "offline")}
+    return {"topics": len(found), **sums}
 
 
 def topics(client: Client, search: str, page: int, size: int) -> Page:
-    """Returns the topics whose name contains a text. Only those of the page are described."""
+    """Returns the topics whose name contains a text."""
     with client.admin() as admin:
-        names = sorted(name for name in admin.list_topics() if search.lower() in name.lower())
-        found = Page.of(names, page, size)
-        described = {each["name"]: each for each in admin.describe_topics(found.items)} if found.items else {}
-    return found._replace(items=[_summary(described[name]) for name in found.items if name in described])
+        described = {each["name"]: each for each in admin.describe_topics()}
+    found = Page.of(sorted(name for name in described if search.lower() in name.lower()), page, size)
+    return found._replace(items=[_summary(described[name]) for name in found.items])
 
 
 def _summary(topic: dict[str, Any]) -> dict[str, Any]:
@@ -159,8 +160,15 @@ def _sizes(admin: Any, name: str) -> dict[int, int]:
 
 
 def existing(admin: Any, name: str) -> dict[str, Any]:
-    """Returns a topic as an admin client describes it. :raises Missing: there is none of that name"""
-    if name not in admin.list_topics():  # a request for one that is missing may create it
+    """Returns a topic as an admin client describes it.
+
+    :raises Missing: there is none of that name
+    :raises click.ClickException: the broker does not tell
+    """
+    from barnabas.cli.client import check_code
+
+    described: dict[str, Any] = admin.describe_topics([name])[0]  # this creates none
+    if described["error_code"] in _MISSING:
         raise Missing(f"There is no topic {name}.")
-    described: dict[str, Any] = admin.describe_topics([name])[0]
+    check_code(described["error_code"])
     return described

@@ -15,10 +15,16 @@ from barnabas.console.fetching import Found, Topic
 BATCH_S: Final = 0.5
 """How long one step of a search reads, before it shows how far it is."""
 
+FIRST_S: Final = 0.1
+"""How long the first step reads: something is seen at once."""
+
 MOST_FOUND: Final = 500
 """How many records a search finds, before it has to be made narrower."""
 
 WHERES: Final = {"any": "key, value or header", "key": "key", "value": "value", "header": "header", "json": "JSON path"}
+
+_NOT_OF_WORDS: Final = re.compile(r"[\s\"\\:,{}\[\]]")
+"""What JSON has between words, where what is shown differs from what was written."""
 
 Matches = Callable[[Found], bool]
 
@@ -59,9 +65,18 @@ def matching(where: str, text: str, registry: str | None) -> Matches:
     if where == "json":
         return _json_matching(text, registry)
     wanted = text.lower()
+    is_word = _NOT_OF_WORDS.search(wanted) is None
 
     def has(data: bytes | None) -> bool:
-        return data is not None and wanted in decoded(data, registry=registry, limit=1 << 20)["text"].lower()
+        if data is None:
+            return False
+        plain = _plain_text(data)
+        if plain is not None:
+            if wanted in plain.lower():
+                return True
+            if is_word and "\\" not in plain:
+                return False
+        return wanted in decoded(data, registry=registry, limit=1 << 20)["text"].lower()
 
     def matches(each: Found) -> bool:
         record = each.record
@@ -75,6 +90,20 @@ def matching(where: str, text: str, registry: str | None) -> Matches:
         )
 
     return matches
+
+
+def _plain_text(data: bytes) -> str | None:
+    """Returns a text as it was written; None for what is shown in another form, such as hex or by a schema.
+
+    JSON is shown with other spaces and without escapes, which a search for a word need not make of every record.
+    """
+    if data[:1] == b"\0":
+        return None
+    try:
+        text = data.decode()
+    except ValueError:
+        return None
+    return text if text.isprintable() or text[:1] in ("{", "[") else None
 
 
 def _json_matching(text: str, registry: str | None) -> Matches:
@@ -115,14 +144,16 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def step(topic: Topic, bounds: Mapping[int, tuple[int, int]], cursor: Cursor, matches: Matches, room: int) -> Step:
-    """Reads records for a while.
+def step(
+    topic: Topic, bounds: Mapping[int, tuple[int, int]], cursor: Cursor, matches: Matches, room: int, seconds: float
+) -> Step:
+    """Reads records for so many seconds.
 
     :param bounds: first offset and end of each partition that is searched
     :param room: how many records may be found
     """
     found: list[Found] = []
-    deadline = time.monotonic() + BATCH_S
+    deadline = time.monotonic() + seconds
     partition, offset = cursor
     for index in sorted(each for each in bounds if each >= cursor.partition):
         first, end = bounds[index]

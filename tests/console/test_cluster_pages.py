@@ -202,3 +202,4 @@ def test_lags_are_bounded_and_drawn():
         lags.note(f"g{number}", 0, 0)
     assert len(lags.note("a", 0, 5)) == 1
     assert chart([Point(0, 0), Point(2000, 10)]) == ("0.0,118.0 600.0,2.0", 10, 2)
+    assert chart([Point(5, 3)]) == ("0.0,2.0 600.0,2.0", 3, 0)

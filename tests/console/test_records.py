@@ -7,7 +7,9 @@ import pytest
 from kafka import KafkaProducer
 
 from barnabas.console.decoding import decoded, raw_fields
-from barnabas.console.searching import Cursor, at_path
+from barnabas.console.fetching import Found
+from barnabas.console.searching import Cursor, at_path, matching
+from barnabas.records.record import Record
 
 
 def steps_of(pages, address):
@@ -147,3 +149,23 @@ def test_a_search_through_bytes_without_a_schema_asks_the_registry_once(pages, b
     for _ in range(5):
         assert decoded(b"\0\0\0\x7f\xffxyz", "auto", broker.schema_registry_url)["kind"] == "hex"
     assert len(asked) <= 2
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "is_found"),
+    [
+        (b'{"drink":"caf\\u00e9","table":1}', "café", True),
+        (b'{"drink":"tea","table":1}', '"table": 1', True),
+        (b'{"drink":"tea","table":1}', '"table":1', True),
+        (b'{"drink":"tea","table":1}', "TEA", True),
+        (b'{"drink":"tea","table":1}', "coffee", False),
+        (b'{"drink":"tea",\n "table":1}', "table", True),
+        (b"\xff\x00", "ff 00", True),
+        (b"\x01\x02", "01 02", True),
+        (b"tea\n", "tea", True),
+        (None, "null", False),
+    ],
+)
+def test_a_search_finds_what_is_shown_and_what_was_written(value, text, is_found):
+    record = Record(0, 0, None, value, [])
+    assert matching("value", text, None)(Found(0, record, None)) is is_found

@@ -12,7 +12,7 @@ from barnabas.console.filters import part
 from barnabas.console.page import Answer, PageRequest, Route, Routes, Shown
 from barnabas.console.pages.records import kind_of, moment_ms, row
 from barnabas.console.reading import existing
-from barnabas.console.searching import MOST_FOUND, WHERES, Cursor, matching, step
+from barnabas.console.searching import BATCH_S, FIRST_S, MOST_FOUND, WHERES, Cursor, matching, step
 from barnabas.records.record import records_of
 
 MOST_FOLLOWED: Final = 100
@@ -42,7 +42,8 @@ def search(request: PageRequest) -> Answer:
             for index, (first, end, begin) in topic.bounds(which, at).items()
         }
         cursor = Cursor.parse(request.text("cursor")) if request.text("cursor") else Cursor(0, 0)
-        done = step(topic, bounds, cursor, matches, MOST_FOUND - found_before)
+        seconds = BATCH_S if request.text("cursor") else FIRST_S
+        done = step(topic, bounds, cursor, matches, MOST_FOUND - found_before, seconds)
     count = found_before + len(done.found)
     is_full = count >= MOST_FOUND
     query = {**{each: request.text(each) for each in ("partition", "search", "where", "as", "time")}, "found": count}

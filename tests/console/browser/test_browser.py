@@ -88,7 +88,7 @@ def test_a_group_is_watched_reset_after_a_preview_and_deleted_by_its_name(page, 
     commit(broker, "cellar/one", 40)
     page.goto("/groups")
     page.get_by_role("link", name="cellar/one").click()
-    page.wait_for_selector("svg.chart")
+    page.wait_for_selector(".chart svg")
     page.get_by_role("link", name="Reset offsets").click()
     page.get_by_role("button", name="Preview").click()
     assert "40" in page.text_content("tr.own")
