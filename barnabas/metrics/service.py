@@ -6,6 +6,7 @@ Knows nothing of the exposition, which is imported at the first connection. Requ
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from io import FileIO
 from typing import TYPE_CHECKING, Final
 
 from barnabas.api_handlers.context import Context
@@ -13,6 +14,7 @@ from barnabas.api_handlers.session import Session
 from barnabas.broker import Broker
 from barnabas.broker.telemetry import Pushed, Telemetry
 from barnabas.clock import Timer
+from barnabas.config.validators import ConfigError
 from barnabas.deadlines import Deadlines
 from barnabas.metrics.changes import Changes
 from barnabas.metrics.counting import Counting
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from barnabas.metrics.pushed import PushedMetrics
 
 LISTENER: Final = "barnabas.metrics.listener"
+FILE: Final = "barnabas.metrics.clients.file"
 TLS: Final = "SSL"
 """The mechanism under which TLS handshakes are counted."""
 
@@ -36,9 +39,12 @@ LOOKS_EACH_S: Final = 1.0
 
 
 class MetricsService(HttpService):
-    """The service. It counts the requests of all listeners that the server has."""
+    """The service. It counts the requests of all listeners that the server has.
 
-    def __init__(self, address: Address, server: Server) -> None:
+    :param file: the file for what clients push, which is closed with the service
+    """
+
+    def __init__(self, address: Address, server: Server, file: FileIO | None) -> None:
         super().__init__("metrics", address, self._application)
         self._owner = server
         self._counting = Counting(time.monotonic, self._soon, self._arrived)
@@ -48,6 +54,8 @@ class MetricsService(HttpService):
         self._lag_s = 0.0
         self._deadlines: Deadlines | None = None
         self._pushed: PushedMetrics | None = None
+        self._receivers: list[Callable[[Pushed], object]] = []
+        self._file = file
         self._timer: Timer | None = None
         for listener in (*server.listeners, *server.controller_listeners):
             listener.handle = self._counting.handle
@@ -67,13 +75,20 @@ class MetricsService(HttpService):
 
         def receive(pushed: Pushed) -> None:
             if self._pushed is None:
-                from barnabas.metrics.pushed import PushedMetrics
-
-                self._pushed = PushedMetrics(broker.clock.monotonic)
-            self._pushed.receive(pushed)
+                self._receivers = self._new_receivers(broker.clock.monotonic)
+            for each in self._receivers:
+                each(pushed)
 
         max_bytes = broker.config["telemetry.max.bytes"]
         return Telemetry(lambda: broker.image.configs, max_bytes, self._deadlines, broker.random.randbytes, receive)
+
+    def _new_receivers(self, now: Callable[[], float]) -> list[Callable[[Pushed], object]]:
+        """Returns the receivers of pushed metrics. The first refuses what it cannot read, so that no other gets it."""
+        from barnabas.metrics.pushed import PushedMetrics
+        from barnabas.metrics.pushed_file import PushedFile
+
+        self._pushed = PushedMetrics(now)
+        return [self._pushed.receive] + ([] if self._file is None else [PushedFile(self._file, now).receive])
 
     def _soon(self, call: Callable[[], object]) -> None:
         asyncio.get_running_loop().call_soon(call)
@@ -122,6 +137,8 @@ class MetricsService(HttpService):
             self._timer.cancel()
         if self._deadlines is not None:
             self._deadlines.close()
+        if self._file is not None:
+            self._file.close()
         await super().stop()
 
     def _application(self) -> Application:
@@ -192,7 +209,15 @@ def authentications(listener: Listener) -> Iterator[Sample]:
 
 
 def new_service(server: Server) -> MetricsService:
-    """Returns the service of a server. :raises ConfigError: a package is missing, or the text is no address"""
-    text = server.config[LISTENER]
+    """Returns the service of a server.
+
+    :raises ConfigError: a package is missing, the text is no address, or the file cannot be opened
+    """
+    text, path = server.config[LISTENER], server.config[FILE]
     require(LISTENER, text, "metrics", "prometheus_client", "opentelemetry")
-    return MetricsService(Address.parse(LISTENER, text), server)
+    address = Address.parse(LISTENER, text)
+    try:
+        file = FileIO(path, "ab") if path else None
+    except OSError as error:
+        raise ConfigError(FILE, path, f"a file that can be appended to: {error.strerror}") from error
+    return MetricsService(address, server, file)

@@ -1,15 +1,20 @@
 """Metrics that clients push (KIP-714): librdkafka's and raw requests' are shown by the next scrape."""
 
+import json
 import time
+from io import FileIO
 
 import pytest
 from confluent_kafka import Producer
+from google.protobuf.json_format import Parse
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, MetricsData
 
 from barnabas.broker.telemetry import Instance, Pushed
 from barnabas.config.dynamic import CLIENT_METRICS_RESOURCE
+from barnabas.config.validators import ConfigError
 from barnabas.metrics import pushed as module
 from barnabas.metrics.pushed import PushedMetrics, name_of
+from barnabas.metrics.pushed_file import PushedFile
 from barnabas.server.server import promise
 from barnabas.testing import Broker
 from barnabas.uuids import uuid_text
@@ -221,3 +226,48 @@ def test_kinds_that_clients_need_not_have_are_dropped():
 def test_bytes_that_are_no_metrics():
     with pytest.raises(ValueError, match="parsing"):
         PushedMetrics(lambda: 0.0).receive(Pushed(Instance(bytes(16), {}, (), 1000, 1), b"\xff\xff"))
+
+
+# ------------------------------------------------------------ the file
+
+
+def test_pushes_are_appended_to_a_named_file(tmp_path):
+    path = tmp_path / "clients.jsonl"
+    path.write_bytes(b"{}\n")
+    configs = {"barnabas_metrics_listener": "127.0.0.1:0", "barnabas_metrics_clients_file": str(path)}
+    with Broker(**configs) as broker, Client(broker.port) as client:
+        subscribe(client, "raw", metrics="*", interval_ms="1000")
+        asked = client.ask(GetTelemetrySubscriptionsRequest(client_instance_id=bytes(16)), 0)
+        data = payload(("a.total", 3, True, DELTA), client=[("client_id", "another"), ("group_id", "readers")])
+        for metrics, terminating, error in ((data, False, 0), (b"\xff", True, 87)):
+            push = PushTelemetryRequest(
+                client_instance_id=asked.client_instance_id, subscription_id=asked.subscription_id,
+                terminating=terminating, compression_type=0, metrics=metrics,
+            )  # fmt: skip
+            assert client.ask(push, 0).error_code == error
+        first, line = path.read_text().splitlines()  # what cannot be read is not appended
+    assert first == "{}"
+    assert json.loads(line)["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["name"] == "a.total"
+    (resource,) = Parse(line, MetricsData()).resource_metrics
+    attributes = {each.key: each.value.string_value for each in resource.resource.attributes}
+    assert attributes["client_instance_id"] == uuid_text(asked.client_instance_id)
+    assert (attributes["client_id"], attributes["group_id"]) == (CLIENT_ID, "readers")
+    (point,) = resource.scope_metrics[0].metrics[0].sum.data_points
+    assert point.as_int == 3
+
+
+def test_a_file_that_cannot_be_opened_is_named_at_the_start(tmp_path):
+    with pytest.raises(ConfigError, match=r"barnabas\.metrics\.clients\.file is '.*', but must be a file .*: Is a dir"):
+        Broker(barnabas_metrics_listener="127.0.0.1:0", barnabas_metrics_clients_file=str(tmp_path)).start()
+
+
+def test_a_full_disk_is_a_warning_once_a_minute(caplog):
+    now = 0.0
+    instance = Instance(bytes(16), {"client_id": "teller"}, ("*",), 1000, 1)
+    with FileIO("/dev/full", "ab") as full:
+        file = PushedFile(full, lambda: now)
+        for now in (0.0, 59.0, 60.0):
+            file.receive(Pushed(instance, payload(("a", 1, None, 0))))
+    assert [each.getMessage() for each in caplog.records] == [
+        "Cannot append metrics of clients to /dev/full: No space left on device"
+    ] * 2

@@ -91,6 +91,16 @@ CONFIGS: Sequence[ConfigDef] = (
         internal=True,
     ),
     ConfigDef(
+        "barnabas.metrics.clients.file",
+        STRING,
+        None,
+        None,
+        LOW,
+        "File to which each push of clients' metrics is appended, as a line of OTLP's JSON (KIP-714).",
+        in_effect=True,
+        internal=True,
+    ),
+    ConfigDef(
         "barnabas.metrics.listener",
         STRING,
         None,

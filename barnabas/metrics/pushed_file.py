@@ -1,0 +1,57 @@
+"""A file with the metrics that clients push, a line of OTLP's JSON for each push (``barnabas.metrics.clients.file``).
+
+Knows nothing of subscriptions, nor of what /metrics shows. The OpenTelemetry Collector's ``otlpjsonfile`` receiver
+reads such files. Imported with the first push.
+"""
+
+import logging
+from collections.abc import Callable
+from io import FileIO
+
+from google.protobuf.json_format import MessageToJson
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from barnabas.broker.telemetry import Pushed
+
+logger = logging.getLogger(__name__)
+
+WARNS_EACH_S = 60
+"""A disk that is full fails each push: one warning in this time is enough."""
+
+
+class PushedFile:
+    """Appends each push in one write, so that a line is whole also where the file is truncated in between.
+
+    :param file: the file, opened for appending without a buffer
+    :param now: the monotonic time in seconds
+    """
+
+    def __init__(self, file: FileIO, now: Callable[[], float]) -> None:
+        self._file = file
+        self._now = now
+        self._warned_s = -float(WARNS_EACH_S)
+
+    def receive(self, pushed: Pushed) -> None:
+        """Appends what a client has pushed, which :func:`barnabas.metrics.otlp.points_of` can read.
+
+        The push counts as received even if it cannot be written: a client would only send it again.
+        """
+        try:
+            self._file.write(line_of(pushed))
+        except OSError as error:
+            if self._now() - self._warned_s >= WARNS_EACH_S:
+                self._warned_s = self._now()
+                logger.warning("Cannot append metrics of clients to %s: %s", self._file.name, error.strerror)
+
+
+def line_of(pushed: Pushed) -> bytes:
+    """Returns a push as a line of JSON. Attributes of its resources say which client has pushed it."""
+    data = MetricsData.FromString(pushed.data)
+    for resource in data.resource_metrics:
+        own = {name: value or "" for name, value in pushed.instance.attributes.items()}
+        others = [each for each in resource.resource.attributes if each.key not in own]
+        del resource.resource.attributes[:]
+        resource.resource.attributes.extend(others)
+        for name, value in own.items():
+            resource.resource.attributes.add(key=name).value.string_value = value
+    return MessageToJson(data, indent=None, use_integers_for_enums=True).encode() + b"\n"
