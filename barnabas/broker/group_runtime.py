@@ -56,6 +56,7 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
             write=partial(self._write, context),
             new_uuid=self._new_uuid,
             index=context.index,
+            rebalances=self.coordinator.rebalances,
             image=lambda: node.image,
             settings=lambda: node.config,
             group_settings=self._settings_of,

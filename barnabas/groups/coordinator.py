@@ -5,6 +5,7 @@ here; those of the newer kinds behind :attr:`consumer`, :attr:`share` and :attr:
 are first needed. Apache Kafka's ``GroupCoordinatorService``.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -53,6 +54,7 @@ class GroupCoordinator:
     def __init__(self, config: GroupConfig, shards: Shards, settings: Callable[[], Settings] = dict) -> None:
         """:param settings: returns the broker's configs as they are now; the newer kinds need them"""
         self.config = config
+        self.rebalances = Counter[str]()  #: since the start of the node, by type of group
         self._shards = shards
         self._settings = settings
 

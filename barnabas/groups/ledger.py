@@ -50,9 +50,17 @@ class Write(Protocol):
 class Ledger:
     """The only way to change a group of the newer types."""
 
-    def __init__(self, write: Write, applier_of: Callable[[type[CoordinatorKey]], Applier | None]) -> None:
-        """:param applier_of: returns what applies records with such a key, or None"""
+    def __init__(
+        self,
+        write: Write,
+        applier_of: Callable[[type[CoordinatorKey]], Applier | None],
+        appended: Callable[[Sequence[Pair]], object],
+    ) -> None:
+        """:param applier_of: returns what applies records with such a key, or None
+        :param appended: called with the records of each batch, after they have been applied
+        """
         self._write = write
+        self._appended = appended
         self._applier_of = applier_of
         self._appliers: dict[type[CoordinatorKey], Applier | None] = {}
 
@@ -66,11 +74,12 @@ class Ledger:
             done(None)
             return
         encoded = [(encode_key(key), None if value is None else _encoded(value)) for key, value in records]
-        self._write(group_id, encoded, done, None, lambda: self.apply_all(records))
+        self._write(group_id, encoded, done, None, lambda: self._apply_all(records))
 
-    def apply_all(self, records: Sequence[Pair]) -> None:
+    def _apply_all(self, records: Sequence[Pair]) -> None:
         for key, value in records:
             self.apply(key, value)
+        self._appended(records)
 
     def apply(self, key: CoordinatorKey, value: CoordinatorValue | None) -> None:
         """Applies a record that is in the log. One without an applier is ignored."""

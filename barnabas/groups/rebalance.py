@@ -52,11 +52,14 @@ class Rebalance:
         clock: Clock,
         deadlines: Deadlines,
         write: Write,
+        completed: Callable[[], object],
     ) -> None:
+        """:param completed: called after each rebalance that has ended with an assignment"""
         self.config = config
         self.clock = clock
         self._deadlines = deadlines
         self.write = write
+        self._completed = completed
         self._answers: deque[Callable[[], object]] = deque()
 
     # -------------------------------------------------------------- rebalance
@@ -231,6 +234,7 @@ class Rebalance:
                 member.assignment = assignments.get(member.member_id, b"")
                 self._expect_heartbeat_after(member, self.answer_sync(member, self._synced(group, member)))
             group.transition_to(State.STABLE, self.clock.time_ms())
+            self._completed()
         self.give_answers()
 
     def _propagate_error(self, group: ClassicGroup, error: KafkaError) -> None:

@@ -7,7 +7,8 @@ are served here; the newer kinds by themselves (:attr:`consumer`, :attr:`share`,
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.clock import Clock
@@ -21,13 +22,13 @@ from barnabas.errors import (
     NotCoordinator,
     UnknownMemberId,
 )
-from barnabas.groups.classic_group import ClassicGroup, State
+from barnabas.groups.classic_group import GROUP_TYPE, ClassicGroup, State
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.environment import ClusterView, CreateTopics, Environment, no_persister, no_topics
 from barnabas.groups.group import Group
 from barnabas.groups.joining import Joining
 from barnabas.groups.kinds import Kinds
-from barnabas.groups.ledger import Applier, Ledger, Write
+from barnabas.groups.ledger import Applier, Ledger, Pair, Write
 from barnabas.groups.messages import (
     DescribedGroup,
     ErrorReply,
@@ -48,6 +49,11 @@ from barnabas.groups.records import new_group_pair, new_group_record
 from barnabas.groups.replay import Replay
 from barnabas.offsets.pending import Transaction
 from barnabas.wire.coordinator_records import CoordinatorKey
+from barnabas.wire.messages.group_records import (
+    ConsumerGroupMetadataKey,
+    ShareGroupMetadataKey,
+    StreamsGroupMetadataKey,
+)
 
 if TYPE_CHECKING:
     from barnabas.groups.consumer_groups import ConsumerGroups
@@ -58,6 +64,13 @@ logger = logging.getLogger(__name__)
 
 GIVING_WAY = (CONSUMER, "streams")
 """Kinds of which an empty group makes room for a classic one."""
+
+EPOCH_KEYS: Mapping[type[CoordinatorKey], str] = {
+    ConsumerGroupMetadataKey: CONSUMER,
+    ShareGroupMetadataKey: SHARE,
+    StreamsGroupMetadataKey: "streams",
+}
+"""Keys of the records that hold a group's epoch: each new epoch is a rebalance."""
 
 NO_PRODUCER_ID = -1
 
@@ -87,6 +100,7 @@ class GroupShard(OffsetKeeping):
         write: Write,
         new_uuid: Callable[[], str],
         index: int = 0,
+        rebalances: Counter[str] | None = None,
         image: Callable[[], ClusterView] | None = None,
         settings: Callable[[], Settings] | None = None,
         group_settings: Callable[[str], Settings] | None = None,
@@ -96,10 +110,12 @@ class GroupShard(OffsetKeeping):
         """The last five are for groups of the newer kinds: see :class:`Environment`.
 
         :param index: the partition of ``__consumer_offsets``
+        :param rebalances: counts the rebalances by type of group
         """
-        ledger = Ledger(write, self._applier_of)
+        self._rebalances = Counter[str]() if rebalances is None else rebalances
+        ledger = Ledger(write, self._applier_of, self._count_epochs)
         super().__init__(config, clock, deadlines, ledger, write=write, index=index)
-        self._rebalance = Rebalance(config, clock, deadlines, self._write)
+        self._rebalance = Rebalance(config, clock, deadlines, self._write, self._count_completed)
         self._joining = Joining(self._rebalance, new_uuid)
         self._replay = Replay(self._groups, self.offsets, self._rebalance, clock, ledger)
 
@@ -143,6 +159,14 @@ class GroupShard(OffsetKeeping):
 
     def _applier_of(self, key: type[CoordinatorKey]) -> Applier | None:
         return self._replay.appliers.get(key) or self._kinds.applier_of(key)
+
+    def _count_epochs(self, new_records: Sequence[Pair]) -> None:
+        for key, value in new_records:
+            if value is not None and type(key) in EPOCH_KEYS:
+                self._rebalances[EPOCH_KEYS[type(key)]] += 1
+
+    def _count_completed(self) -> None:
+        self._rebalances[GROUP_TYPE] += 1
 
     def topics_changed(self, names: Collection[str]) -> None:
         """Topics of these names were made, deleted, or have more partitions."""

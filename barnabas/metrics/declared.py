@@ -24,6 +24,7 @@ _REPLICAS = "kafka_server_replicamanager_"
 _CONTROLLER = "kafka_controller_kafkacontroller_"
 _STATISTICS = "kafka_controller_controllerstats_"
 _CLIENTS = "kafka_server_client_metrics_"
+_REBALANCES = "kafka_server_group_coordinator_metrics_"
 _GROUPS = "kafka_coordinator_group_groupmetadatamanager_"
 
 METRICS: Final = (
@@ -125,6 +126,12 @@ METRICS: Final = (
         "kafka_log_log_logendoffset", GAUGE, "Offset of the next record of a replica's log.", ("topic", "partition")
     ),
     Declared(_GROUPS + "numgroups", GAUGE, "Groups of this coordinator.", ("type", "state")),
+    Declared(
+        _REBALANCES + "group_completed_rebalance_count", COUNTER, "Rebalances of classic groups that have completed."
+    ),
+    Declared(_REBALANCES + "consumer_group_rebalance_count", COUNTER, "New epochs of consumer groups (KIP-848)."),
+    Declared(_REBALANCES + "share_group_rebalance_count", COUNTER, "New epochs of share groups."),
+    Declared(_REBALANCES + "streams_group_rebalance_count", COUNTER, "New epochs of streams groups."),
     Declared("kafka_consumergroup_current_offset", GAUGE, "Committed offset.", ("consumergroup", "topic", "partition")),
     Declared(
         "kafka_consumergroup_lag",

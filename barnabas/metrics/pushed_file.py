@@ -54,4 +54,5 @@ def line_of(pushed: Pushed) -> bytes:
         resource.resource.attributes.extend(others)
         for name, value in own.items():
             resource.resource.attributes.add(key=name).value.string_value = value
-    return MessageToJson(data, indent=None, use_integers_for_enums=True).encode() + b"\n"
+    line: str = MessageToJson(data, indent=None, use_integers_for_enums=True)
+    return line.encode() + b"\n"

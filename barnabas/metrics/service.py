@@ -5,7 +5,7 @@ Knows nothing of the exposition, which is imported at the first connection. Requ
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from io import FileIO
 from typing import TYPE_CHECKING, Final
 
@@ -54,7 +54,7 @@ class MetricsService(HttpService):
         self._lag_s = 0.0
         self._deadlines: Deadlines | None = None
         self._pushed: PushedMetrics | None = None
-        self._receivers: list[Callable[[Pushed], object]] = []
+        self._receivers: Sequence[Callable[[Pushed], object]] = ()
         self._file = file
         self._timer: Timer | None = None
         for listener in (*server.listeners, *server.controller_listeners):
@@ -82,13 +82,14 @@ class MetricsService(HttpService):
         max_bytes = broker.config["telemetry.max.bytes"]
         return Telemetry(lambda: broker.image.configs, max_bytes, self._deadlines, broker.random.randbytes, receive)
 
-    def _new_receivers(self, now: Callable[[], float]) -> list[Callable[[Pushed], object]]:
+    def _new_receivers(self, now: Callable[[], float]) -> Sequence[Callable[[Pushed], object]]:
         """Returns the receivers of pushed metrics. The first refuses what it cannot read, so that no other gets it."""
         from barnabas.metrics.pushed import PushedMetrics
         from barnabas.metrics.pushed_file import PushedFile
 
         self._pushed = PushedMetrics(now)
-        return [self._pushed.receive] + ([] if self._file is None else [PushedFile(self._file, now).receive])
+        shown = self._pushed.receive
+        return (shown,) if self._file is None else (shown, PushedFile(self._file, now).receive)
 
     def _soon(self, call: Callable[[], object]) -> None:
         asyncio.get_running_loop().call_soon(call)

@@ -109,7 +109,18 @@ def _log(partition: Partition) -> Iterator[Sample]:
     yield Sample("kafka_log_log_logendoffset", log.log_end_offset, labels)
 
 
+REBALANCES = {
+    "classic": "group_completed_rebalance_count",
+    "consumer": "consumer_group_rebalance_count",
+    "share": "share_group_rebalance_count",
+    "streams": "streams_group_rebalance_count",
+}
+"""By type of group, the name that ``GroupCoordinatorMetrics`` has for its rebalances."""
+
+
 def _groups(broker: Broker) -> Iterator[Sample]:
+    for kind, name in REBALANCES.items():
+        yield Sample(f"kafka_server_group_coordinator_metrics_{name}", broker.groups.rebalances[kind])
     try:
         groups = broker.groups.list_groups()
     except KafkaError:  # they are being loaded

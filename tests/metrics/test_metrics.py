@@ -123,6 +123,28 @@ def test_groups_and_transactions_by_state(broker):
     assert Scrape(broker)(name, type="classic", state="Empty") == 1
 
 
+@pytest.mark.parametrize(
+    ("protocol", "name"),
+    [("classic", "group_completed_rebalance_count"), ("consumer", "consumer_group_rebalance_count")],
+)
+def test_rebalances_of_groups(broker, protocol, name):
+    broker.create_topic("orders", partitions=2)
+    name = f"kafka_server_group_coordinator_metrics_{name}_total"
+    config = {"bootstrap.servers": broker.bootstrap_servers, "group.id": protocol, "group.protocol": protocol}
+    members = [Consumer(config) for _ in range(2)]
+    counts = [Scrape(broker)(name)]
+    for member in members:
+        member.subscribe(["orders"])
+        partitions = 2 if member is members[0] else 1
+        while len(member.assignment()) != partitions:
+            for each in members[: len(members) if partitions == 1 else 1]:
+                each.poll(0.1)
+        counts.append(Scrape(broker)(name))
+    for member in members:
+        member.close()
+    assert counts == sorted(set(counts)), "each new member is a rebalance"
+
+
 def test_the_state_of_replicas_and_of_the_controller(broker):
     broker.create_topic("orders", partitions=3)
     scrape, name = Scrape(broker), "kafka_server_replicamanager_"

@@ -262,11 +262,11 @@ def test_a_file_that_cannot_be_opened_is_named_at_the_start(tmp_path):
 
 
 def test_a_full_disk_is_a_warning_once_a_minute(caplog):
-    now = 0.0
+    times = iter((0.0, 0.0, 59.0, 60.0, 60.0))  # a warning reads the clock twice
     instance = Instance(bytes(16), {"client_id": "teller"}, ("*",), 1000, 1)
     with FileIO("/dev/full", "ab") as full:
-        file = PushedFile(full, lambda: now)
-        for now in (0.0, 59.0, 60.0):
+        file = PushedFile(full, lambda: next(times))
+        for _ in range(3):
             file.receive(Pushed(instance, payload(("a", 1, None, 0))))
     assert [each.getMessage() for each in caplog.records] == [
         "Cannot append metrics of clients to /dev/full: No space left on device"
