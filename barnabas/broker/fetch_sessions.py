@@ -11,11 +11,12 @@ from random import Random
 from typing import Protocol
 
 from barnabas.errors import FetchSessionIdNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
+from barnabas.integers import MAX_INT
 
 NO_SESSION = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
-MAX_EPOCH = 2**31 - 1
+MAX_EPOCH = MAX_INT
 
 Key = tuple[str | bytes, int]
 """Topic (its id from version 13 of Fetch on, its name before) and partition."""
@@ -85,7 +86,7 @@ class FetchSessions:
             return None
         session_id = 0
         while session_id == NO_SESSION or session_id in self._sessions:
-            session_id = self._random.randrange(1, 2**31 - 1)
+            session_id = self._random.randrange(1, MAX_INT)
         session = FetchSession(session_id, partitions, uses_topic_ids=uses_topic_ids, now_ms=now_ms)
         self._sessions[session_id] = session
         return session

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from barnabas.errors import InvalidShareSessionEpoch, ShareSessionLimitReached, ShareSessionNotFound
+from barnabas.integers import MAX_INT
 from barnabas.share.messages import TopicPartition
 
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
-MAX_EPOCH = 2**31 - 1
+MAX_EPOCH = MAX_INT
 
 
 class SessionKey(NamedTuple):

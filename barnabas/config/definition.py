@@ -35,7 +35,7 @@ HIGH, MEDIUM, LOW = "high", "medium", "low"
 #: When a config can be changed: at the next start, for one broker while it runs, or for all brokers as well (KIP-226).
 READ_ONLY, PER_BROKER, CLUSTER_WIDE = "read-only", "per-broker", "cluster-wide"
 
-MAX_INT, MAX_LONG, MAX_DOUBLE = 2**31 - 1, 2**63 - 1, 1.7976931348623157e308
+MAX_DOUBLE = 1.7976931348623157e308
 
 HIDDEN = "[hidden]"
 """How Kafka writes a password's value."""

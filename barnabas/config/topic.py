@@ -6,7 +6,7 @@ Knows nothing of where a value came from (the topic, the broker, Kafka's default
 from collections.abc import Sequence
 from typing import NamedTuple
 
-MAX_LONG = 2**63 - 1
+from barnabas.integers import MAX_LONG
 
 
 class TopicConfig(NamedTuple):

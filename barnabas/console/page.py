@@ -4,12 +4,11 @@ Knows nothing of the pages, nor of ASGI. Pages block: the application calls them
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from barnabas.console.lags import Lags
 from barnabas.console.reading import Client
-
-LARGEST_OFFSET: Final = 2**63 - 1
+from barnabas.log.limits import MAX_OFFSET
 
 
 class Sources(NamedTuple):
@@ -41,7 +40,7 @@ class PageRequest(NamedTuple):
         text = self.text(name)
         if not text:
             return default
-        if not text.isascii() or not text.isdecimal() or len(text) > 19 or int(text) > LARGEST_OFFSET:
+        if not text.isascii() or not text.isdecimal() or len(text) > 19 or int(text) > MAX_OFFSET:
             raise ValueError(f"{name} is {text!r}, but must be a number from 0 on.")
         return int(text)
 

@@ -24,7 +24,8 @@ from barnabas.groups.group import Group
 from barnabas.groups.ledger import Ledger, Pair, Write, Written, log_failure
 from barnabas.groups.messages import ErrorsReply, OffsetCommit
 from barnabas.groups.records import has_place_for
-from barnabas.offsets.committed import LATEST_EXPIRY, NO_EXPIRY, CommittedOffset, Topics
+from barnabas.integers import MAX_LONG
+from barnabas.offsets.committed import NO_EXPIRY, CommittedOffset, Topics
 from barnabas.offsets.group_offsets import GroupOffsets
 from barnabas.offsets.pending import Position, Producer, Transaction
 from barnabas.offsets.records import Record, commit_record, tombstone
@@ -142,7 +143,7 @@ class OffsetKeeping:
         now_ms = self._clock.time_ms()
         expires_ms = NO_EXPIRY
         if commit.retention_time_ms != NO_EXPIRY:
-            expires_ms = min(now_ms + commit.retention_time_ms, LATEST_EXPIRY)
+            expires_ms = min(now_ms + commit.retention_time_ms, MAX_LONG)
         errors: list[KafkaError | None] = []
         committed_offsets: ByPartition = []
         for each in commit.offsets:

@@ -1,7 +1,6 @@
 """Applies the records of ``__consumer_offsets`` to groups and offsets.
 
-Knows nothing of logs, and starts no clocks: what has come back is as it was written, and stands still until the
-coordinator says that all is there.
+Knows nothing of logs, and starts no timers: the sessions of members begin when the shard has loaded its partition.
 """
 
 from barnabas.clock import Clock

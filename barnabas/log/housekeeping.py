@@ -10,8 +10,8 @@ from typing import NamedTuple, Self
 
 from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.config.settings import Settings
-from barnabas.config.topic import MAX_LONG
 from barnabas.errors import KafkaStorageError
+from barnabas.integers import MAX_LONG
 from barnabas.log import checkpoints
 from barnabas.log.background import Background
 from barnabas.log.checkpoints import TopicPartition

@@ -5,10 +5,12 @@ Knows nothing of the files.
 
 from typing import Final
 
-MAX_OFFSET: Final = 2**63 - 1
+from barnabas.integers import MAX_INT, MAX_LONG
 
-MAX_RELATIVE_OFFSET: Final = 2**31 - 1
+MAX_OFFSET: Final = MAX_LONG
+
+MAX_RELATIVE_OFFSET: Final = MAX_INT
 """Above a segment's base offset: the indexes hold int32."""
 
-MAX_SEGMENT_BYTES: Final = 2**31 - 1
+MAX_SEGMENT_BYTES: Final = MAX_INT
 """Positions in a segment are int32 too."""

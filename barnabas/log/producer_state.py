@@ -22,6 +22,7 @@ from barnabas.errors import (
     OutOfOrderSequenceNumber,
     TransactionCoordinatorFenced,
 )
+from barnabas.integers import MAX_INT
 from barnabas.log.files import Files
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transactions import Transactions, marker_of
@@ -32,7 +33,7 @@ from barnabas.records.checksum import crc32c
 logger = logging.getLogger(__name__)
 
 BATCHES_KEPT: Final = 5  # a producer has at most five batches in flight, so a retry is never of an older one
-MAX_SEQUENCE: Final = 2**31 - 1
+MAX_SEQUENCE: Final = MAX_INT
 BUMPS_EPOCH: Final = 2  # from this transaction.version on each transaction has its own epoch (KIP-890)
 
 _VERSION: Final = 1

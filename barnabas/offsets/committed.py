@@ -11,8 +11,6 @@ from barnabas.wire.types import ZERO_UUID
 NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
 NO_EXPIRY = -1
-LATEST_EXPIRY = 2**63 - 1
-"""The largest timestamp that a record can hold: an offset with a longer retention expires then."""
 
 
 class CommittedOffset(NamedTuple):

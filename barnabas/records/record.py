@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from barnabas.errors import InvalidRecord
+from barnabas.integers import MAX_LONG, MIN_LONG
 from barnabas.records.batch import Compression, RecordBatch
 from barnabas.records.varint import SHORT_VARINTS, read_varint, read_varlong
 
@@ -18,8 +19,6 @@ from barnabas.records.varint import SHORT_VARINTS, read_varint, read_varlong
 UNPACKED_LIMIT: Final = 256 << 20
 
 RECORD_MIN_SIZE: Final = 7  # a length, attributes, two deltas, null key, null value, no headers: one byte each
-MAX_INT64: Final = 2**63 - 1
-MIN_INT64: Final = -(2**63)
 
 Header = tuple[str, bytes | None]
 
@@ -78,7 +77,7 @@ def records_in(batch: RecordBatch, data: bytes) -> Iterator[Record]:
         if at != end:
             raise InvalidRecord(f"A record has {at - end + size} bytes and says {size}.")
         timestamp = base_timestamp + delta if append_time is None else append_time
-        if not MIN_INT64 <= timestamp <= MAX_INT64:
+        if not MIN_LONG <= timestamp <= MAX_LONG:
             raise InvalidRecord("A record's timestamp has more than 64 bits.")
         yield Record(base_offset + offset_delta, timestamp, key, value, headers)
     if at != len(data):
@@ -127,7 +126,7 @@ def walk(data: bytes, count: int) -> tuple[int, int, bool, int]:
     at, total, keyless, in_order, short = 0, len(data), 0, True, SHORT_VARINTS
     if not 0 < count <= total // RECORD_MIN_SIZE:
         raise InvalidRecord(f"A batch claims {count} records in {total} bytes.")
-    earliest, latest = MAX_INT64, MIN_INT64
+    earliest, latest = MAX_LONG, MIN_LONG
     try:
         for index in range(count):
             number = short[data[at]]

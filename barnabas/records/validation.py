@@ -21,6 +21,7 @@ from barnabas.errors import (
     UnknownServerError,
     UnsupportedCompressionType,
 )
+from barnabas.integers import MAX_LONG, MIN_LONG
 from barnabas.records.batch import (
     CODEC_MASK,
     CONTROL_BIT,
@@ -35,8 +36,6 @@ from barnabas.records.batch import (
     RecordBatch,
 )
 from barnabas.records.record import (
-    MAX_INT64,
-    MIN_INT64,
     RECORD_MIN_SIZE,
     body_of,
     first_timestamp_delta,
@@ -79,7 +78,7 @@ class ProducePolicy(NamedTuple):
     max_message_bytes: int = 1_048_588
     segment_bytes: int = 1 << 30
     log_append_time: bool = False
-    timestamp_before_max_ms: int = 2**63 - 1
+    timestamp_before_max_ms: int = MAX_LONG
     timestamp_after_max_ms: int = 3_600_000
     compression: Compression | None = None  #: None: the producer's own
     compression_level: int | None = None
@@ -265,7 +264,7 @@ def _look_inside(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms:
     else:
         earliest += batch.base_timestamp
         latest += batch.base_timestamp
-        if earliest < MIN_INT64 or latest > MAX_INT64:
+        if earliest < MIN_LONG or latest > MAX_LONG:
             raise InvalidRecord("A record's timestamp has more than 64 bits.")
     if (keyless and policy.compacted) or _may_be_refused(batch, earliest, latest, policy, now_ms):
         _check_each(batch, body, policy, now_ms, where)

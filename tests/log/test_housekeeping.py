@@ -3,7 +3,8 @@
 import pytest
 
 from barnabas.clock import ManualClock
-from barnabas.config.topic import MAX_LONG, TopicConfig
+from barnabas.config.topic import TopicConfig
+from barnabas.integers import MAX_LONG
 from barnabas.log.files import MemoryFiles
 from barnabas.log.housekeeping import LogSettings
 from barnabas.log.log_manager import LogManager

@@ -1,4 +1,4 @@
-"""Decides on reassignments: moving partitions to other brokers, and calling a move off (KIP-455).
+"""Decides on reassignments: moving partitions to other brokers, and cancelling that (KIP-455).
 
 Knows nothing of how replicas catch up: a reassignment starts here, and is completed with the ISR that has the new
 replicas. Errors are those of Apache Kafka's ``ReplicationControlManager``.

@@ -3,8 +3,9 @@
 Knows nothing but the declarations.
 """
 
-from barnabas.config.definition import CLUSTER_WIDE, HIGH, INT, LIST, LONG, MAX_INT, MEDIUM, SHORT, STRING, ConfigDef
+from barnabas.config.definition import CLUSTER_WIDE, HIGH, INT, LIST, LONG, MEDIUM, SHORT, STRING, ConfigDef
 from barnabas.config.validators import Items, OneOf, assignors, at_least
+from barnabas.integers import MAX_INT
 
 CONFIGS = (
     ConfigDef(

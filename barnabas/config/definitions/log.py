@@ -13,13 +13,13 @@ from barnabas.config.definition import (
     LONG,
     LOW,
     MAX_DOUBLE,
-    MAX_LONG,
     MEDIUM,
     PER_BROKER,
     STRING,
     ConfigDef,
 )
 from barnabas.config.validators import Between, Items, OneOf, at_least
+from barnabas.integers import MAX_LONG
 
 CONFIGS = (
     ConfigDef(

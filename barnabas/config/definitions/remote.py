@@ -10,12 +10,12 @@ from barnabas.config.definition import (
     INT,
     LONG,
     LOW,
-    MAX_LONG,
     MEDIUM,
     STRING,
     ConfigDef,
 )
 from barnabas.config.validators import Between, at_least, not_empty
+from barnabas.integers import MAX_LONG
 
 CONFIGS = (
     ConfigDef(

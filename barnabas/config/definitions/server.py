@@ -12,14 +12,13 @@ from barnabas.config.definition import (
     LIST,
     LONG,
     LOW,
-    MAX_INT,
-    MAX_LONG,
     MEDIUM,
     PER_BROKER,
     STRING,
     ConfigDef,
 )
 from barnabas.config.validators import Between, Items, OneOf, at_least, counts, gzip_level, not_null
+from barnabas.integers import MAX_INT, MAX_LONG
 
 CONFIGS = (
     ConfigDef(

@@ -10,13 +10,13 @@ from barnabas.config.definition import (
     INT,
     LIST,
     LONG,
-    MAX_LONG,
     MEDIUM,
     STRING,
     ConfigDef,
     Synonym,
 )
 from barnabas.config.validators import Between, Items, OneOf, at_least, gzip_level, replica_list
+from barnabas.integers import MAX_LONG
 
 CONFIGS = (
     ConfigDef(

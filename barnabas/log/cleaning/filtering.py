@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from barnabas.errors import InvalidRecord
+from barnabas.integers import MIN_LONG
 from barnabas.log.cleaning.offset_map import DIGEST_SIZE, OffsetMap, digest
 from barnabas.records.batch import (
     CHECKED_FROM,
@@ -35,7 +36,7 @@ from barnabas.records.batch import (
     RecordBatch,
 )
 from barnabas.records.checksum import crc32c
-from barnabas.records.record import MIN_INT64, first_timestamp_delta
+from barnabas.records.record import first_timestamp_delta
 from barnabas.records.varint import read_varint, read_varlong, write_varint
 
 _KEPT_BITS: Final = LOG_APPEND_TIME_BIT | TRANSACTIONAL_BIT | CONTROL_BIT
@@ -232,7 +233,7 @@ _timestamps = _Varints(b"\0")  # the record's attributes, which are unused, prec
 def _join(body: bytes, starts: Sequence[int], shift: int) -> tuple[bytes, int]:
     """Returns the records that start there with ``shift`` added to their timestamp deltas, and the largest delta."""
     pieces: list[bytes] = []
-    latest, lengths, timestamps = MIN_INT64, _lengths, _timestamps
+    latest, lengths, timestamps = MIN_LONG, _lengths, _timestamps
     for start in starts:
         number = body[start]
         if number < 0x80:

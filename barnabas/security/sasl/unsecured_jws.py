@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from barnabas.errors import CloseConnection
+from barnabas.integers import MAX_LONG
 from barnabas.security.sasl.oauthbearer import InsufficientScope, InvalidToken, ValidToken
 
 PREFIX: Final = "unsecuredValidator"
-MAX_LONG: Final = 2**63 - 1
 _SCOPE = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")
 _BASE64_URL = re.compile(r"[A-Za-z0-9_-]*")
 
