@@ -22,6 +22,7 @@ TOOLS = "org.apache.kafka.tools"
 CLASSES = {
     "acls": f"{TOOLS}.AclCommand",
     "broker-api-versions": f"{TOOLS}.BrokerApiVersionsCommand",
+    "client-metrics": f"{TOOLS}.ClientMetricsCommand",
     "cluster": f"{TOOLS}.ClusterTool",
     "configs": "kafka.admin.ConfigCommand",
     "console-consumer": f"{TOOLS}.consumer.ConsoleConsumer",
@@ -30,6 +31,7 @@ CLASSES = {
     "delete-records": f"{TOOLS}.DeleteRecordsCommand",
     "features": f"{TOOLS}.FeatureCommand",
     "get-offsets": f"{TOOLS}.GetOffsetShell",
+    "groups": f"{TOOLS}.GroupsCommand",
     "leader-election": f"{TOOLS}.LeaderElectionCommand",
     "log-dirs": f"{TOOLS}.LogDirsCommand",
     "metadata-quorum": f"{TOOLS}.MetadataQuorumCommand",

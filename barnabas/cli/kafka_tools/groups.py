@@ -1,6 +1,6 @@
-"""``kafka-consumer-groups``, ``kafka-share-groups`` and ``kafka-groups`` over ``barnabas groups``.
+"""``kafka-consumer-groups`` over ``barnabas groups``.
 
-Knows nothing of the broker. Apache Kafka's ``ConsumerGroupCommand``, ``ShareGroupCommand`` and ``GroupsCommand``.
+Knows nothing of the broker. Apache Kafka's ``ConsumerGroupCommand``.
 """
 
 import sys
