@@ -13,6 +13,7 @@ from barnabas.cli import commands
 from barnabas.testing import Broker
 
 from .apache import ApacheKafka, KafkaUnavailable, jars
+from .load import until as wait_until
 from .test_console_tools import Tools
 
 Entities = dict[str, dict[str, str]]
@@ -48,6 +49,11 @@ def ours(tools: Tools, *arguments: str) -> Entities:
         named(row["entity"]): {key: str(value) for key, value in row["configs"].items()}
         for row in json.loads(ran.stdout)
     }
+
+
+def until(tools: Tools, *arguments: str, shown: Entities) -> None:
+    """Waits until these are the configs: Apache Kafka answers before its broker has applied a change."""
+    wait_until(lambda: ours(tools, *arguments) == shown, f"{arguments} are {shown}")
 
 
 def named(entity: dict[str, Any]) -> str:
@@ -91,13 +97,15 @@ def test_quotas(tools: Tools) -> None:
             quotas += ",request_percentage=12.5"
         altered = run(tools, "--alter", *words, "--add-config", quotas)
         assert altered.exit_code == 0, (kind, altered.output)
-        assert ours(tools, *words) == theirs(tools, *words) != {}, kind
+        wait_until(lambda words=words: ours(tools, *words) != {}, kind)
+        assert ours(tools, *words) == theirs(tools, *words), kind
     for words in ALL:
         assert ours(tools, *words) == theirs(tools, *words) != {}
     for words in SELECTIONS.values():
         deleted = "connection_creation_rate" if "ips" in words else "producer_byte_rate,request_percentage"
         assert run(tools, "--alter", *words, "--delete-config", deleted).exit_code == 0
-    assert [ours(tools, *words) for words in ALL] == [{}, {}, {}, {}]
+    for words in ALL:
+        until(tools, *words, shown={})
 
 
 def test_credentials(tools: Tools) -> None:
@@ -108,16 +116,20 @@ def test_credentials(tools: Tools) -> None:
     tools.configs(
         "--alter", "--entity-type", "users", "--entity-name", "bob", "--add-config", "SCRAM-SHA-256=[password=b]"
     )
-    found = ours(tools, "--entity-type", "users")
-    assert found == theirs(tools, "--entity-type", "users")
-    assert found["user-principal 'alice'"] == {
-        "SCRAM-SHA-256": "iterations=8192", "SCRAM-SHA-512": "iterations=4096", "producer_byte_rate": "7.0",
+    bob = {"user-principal 'bob'": {"SCRAM-SHA-256": "iterations=4096"}}
+    found = {
+        "user-principal 'alice'": {
+            "SCRAM-SHA-256": "iterations=8192", "SCRAM-SHA-512": "iterations=4096", "producer_byte_rate": "7.0",
+        },
+        **bob,
     }  # fmt: skip
+    until(tools, "--entity-type", "users", shown=found)
+    assert theirs(tools, "--entity-type", "users") == found
     assert ours(tools, *alice) == theirs(tools, *alice)
     run(tools, "--alter", "--user", "alice", "--delete-config", "SCRAM-SHA-256,SCRAM-SHA-512,producer_byte_rate")
-    assert list(ours(tools, "--entity-type", "users")) == ["user-principal 'bob'"]
+    until(tools, "--entity-type", "users", shown=bob)
     run(tools, "--alter", "--user", "bob", "--delete-config", "SCRAM-SHA-256")
-    assert ours(tools, "--entity-type", "users") == {}
+    until(tools, "--entity-type", "users", shown={})
 
 
 def test_what_is_refused(tools: Tools) -> None:
