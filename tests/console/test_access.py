@@ -1,8 +1,6 @@
 """Who may use the console, and what is changed by whom."""
 
 import http.client
-import subprocess
-import sys
 
 import pytest
 from starlette.testclient import TestClient
@@ -119,15 +117,3 @@ def test_a_broker_with_users_needs_one_for_its_console(tmp_path):
         (service,) = [each for each in broker._server.http_services if each.name == "console"]
         status, text = asked(service.url)
     assert status == 200 and "Brokers" in text and "hidden" not in text
-
-
-def test_a_plain_broker_imports_nothing_of_it():
-    program = (
-        "import sys\n"
-        "from barnabas.testing import Broker\n"
-        "with Broker(): pass\n"
-        "print(*sorted(each for each in sys.modules if each.startswith(('barnabas.console', 'starlette', 'jinja2', "
-        "'uvicorn', 'kafka.'))))"
-    )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout == "\n"
