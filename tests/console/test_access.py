@@ -18,7 +18,18 @@ def test_a_form_without_the_token_changes_nothing(pages):
     assert pages.post("/topics", data={"name": "forged"}).status_code == 403
     pages.get("/topics")
     assert pages.post("/topics", data={"name": "forged", "csrf": "0" * 64}).status_code == 403
+    assert pages.post("/topics", data={"name": "forged", "csrf": "ä"}).status_code == 403
     assert pages.get("/topics/forged").status_code == 404
+
+
+def test_a_forged_cookie_is_no_session(broker):
+    console = TestClient(Console(Cluster(broker.bootstrap_servers, {}), "secret").application())
+    (name,) = console.post("/login?then=/", data={"token": "secret"}, follow_redirects=False).cookies
+    session = console.cookies[name].partition(".")[0]
+    console.cookies.clear()
+    for signature in ("", "0" * 64, "\xe4"):
+        headers = {"cookie": f"{name}={session}.{signature}".encode("latin-1")}
+        assert console.get("/topics", headers=headers, follow_redirects=False).status_code == 303
 
 
 def test_a_topic_is_created_altered_and_deleted_by_its_name(pages):
