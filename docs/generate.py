@@ -16,8 +16,9 @@ from barnabas.api_handlers.registry import APIS, Scope
 from barnabas.api_handlers.rights.table import RIGHTS
 from barnabas.cli import pipeline as pipeline_command
 from barnabas.config import definitions
-from barnabas.config.definition import DOUBLE, MAX_DOUBLE, MAX_INT, MAX_LONG, ConfigDef, text_of
+from barnabas.config.definition import DOUBLE, MAX_DOUBLE, ConfigDef, text_of
 from barnabas.errors import KafkaError
+from barnabas.integers import MAX_INT, MAX_LONG
 from barnabas.metrics.declared import METRICS
 from barnabas.pipelines import option_tables
 from barnabas.pipelines.client.settings import REFUSED, SETTINGS
