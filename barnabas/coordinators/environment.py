@@ -40,7 +40,7 @@ Created = Callable[[KafkaError | None], object]
 
 
 class Environment(NamedTuple):
-    """Handed to a runtime when it is made."""
+    """What a runtime is given when it is created."""
 
     clock: Clock
     scheduler: Scheduler

@@ -141,7 +141,7 @@ class CoordinatorRuntime(Generic[S]):
             context.close()
 
     def resign_all(self) -> None:
-        """Gives all shards up."""
+        """Resigns all shards."""
         for index in list(self._contexts):
             self.resign(index)
 
@@ -156,7 +156,7 @@ class CoordinatorRuntime(Generic[S]):
             self._step()
 
     def stop(self) -> None:
-        """Gives all shards up, and loads none any more."""
+        """Resigns all shards, and stops loading."""
         self.resign_all()
         self._loadings.clear()
         if self._timer is not None:

@@ -39,7 +39,7 @@ COORDINATOR_ERRORS: dict[type[KafkaError], type[KafkaError]] = {
     MessageTooLarge: UnknownServerError,
     RecordListTooLarge: UnknownServerError,
 }
-"""The coordinator's errors for errors of its partition, which clients know nothing of."""
+"""The coordinator's error for each error of its partition, which clients would not expect."""
 
 
 def coordinators_error(error: KafkaError) -> KafkaError:

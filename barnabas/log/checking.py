@@ -49,7 +49,7 @@ class Damage(NamedTuple):
 
 
 class Expectations(NamedTuple):
-    """What may follow the batches of a segment."""
+    """What is allowed after a segment's last batch."""
 
     next_base_offset: int | None  #: base offset of the next segment; None in the last one
     may_have_gaps: bool  #: whether compaction may have removed records, also from the last segment
@@ -87,7 +87,7 @@ class SegmentCheck:
     def run(self) -> Damage | None:
         """Checks all batches. Returns the first damage, or None.
 
-        :raises OSError: when the file cannot be read
+        :raises OSError: the file cannot be read
         """
         segment, position, damage = self.segment, 0, None
         while position < segment.size and damage is None:

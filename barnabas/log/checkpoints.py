@@ -33,8 +33,8 @@ class CorruptCheckpoint(Exception):
 def read_entries(files: Files, path: str, *, columns: int) -> list[list[str]]:
     """Returns the lines of a checkpoint file, split into words.
 
-    :raises FileNotFoundError: when there is no such file
-    :raises CorruptCheckpoint: when the version, the count or the number of words in a line is wrong, or it is cut off
+    :raises FileNotFoundError: there is no such file
+    :raises CorruptCheckpoint: the version, the count or the number of words in a line is wrong, or it is cut off
     """
     try:
         text = files.read(path).decode()
@@ -67,7 +67,7 @@ def write_entries(files: Files, path: str, entries: Sequence[Iterable[object]], 
 def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
     """Returns the offset of each partition; nothing when the file is missing or empty.
 
-    :raises CorruptCheckpoint: when the file is not a valid checkpoint
+    :raises CorruptCheckpoint: the file is not a valid checkpoint
     """
     try:
         if not files.read(path):

@@ -40,8 +40,8 @@ def examine(log: PartitionLog, first_dirty: int, now_ms: int) -> LogToClean | No
 
     Returns None if only the active segment is dirty.
 
-    :raises OSError: when a segment cannot be read
-    :raises CorruptMessage: when a segment is corrupt
+    :raises OSError: a segment cannot be read
+    :raises CorruptMessage: a segment is corrupt
     """
     segments = log.segments
     if first_dirty >= segments.active.base_offset:
@@ -105,7 +105,7 @@ def job_of(
 ) -> CleaningJob:
     """Returns the job for a cleaner. ``buffer_bytes`` and ``bytes_per_second`` are the share of one cleaner.
 
-    :raises OSError: when the modification time of a segment cannot be read
+    :raises OSError: the modification time of a segment cannot be read
     """
     from barnabas.log.cleaning.offset_map import entries_for  # not needed by a broker without compacted topics
 

@@ -1,4 +1,4 @@
-"""The log cleaner: has compacted logs cleaned, the highest dirty ratio first, and enforces retention in them.
+"""The log cleaner: starts the cleaning of compacted logs, the highest dirty ratio first, and enforces their retention.
 
 Knows nothing of records. :mod:`barnabas.log.cleanable` finds out what can be cleaned in a log, workers outside of the
 broker's interpreter do it (:mod:`barnabas.log.cleaning`), and :mod:`barnabas.log.swapping` replaces the old segments.
@@ -155,7 +155,8 @@ class LogCleaner:
             self._timer = self._scheduler.call_later(delay_ms / 1000, self.check_logs)
 
     def check_logs(self) -> None:
-        """Enforces retention in all compacted logs, then starts to clean the filthiest ones that are due.
+        """Enforces retention in all compacted logs, then starts to clean those that are due, the highest dirty ratio
+        first.
 
         The logs are visited over several turns of the loop.
         """

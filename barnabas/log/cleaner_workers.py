@@ -38,7 +38,7 @@ class CleanerWorker(Protocol):
     def call_in_loop(self, function: Callable[[], T]) -> T:
         """Calls ``function`` in the event loop's thread and returns its result. Called from ``on_group``.
 
-        :raises Stopped: when the broker is shutting down; the function is then not called
+        :raises Stopped: the broker is shutting down; the function is then not called
         """
         ...
 

@@ -61,10 +61,10 @@ class Follower:
         start offset, as far as the log reaches.
 
         :param leader_epoch: in which the log follows its leader; batches of a later one are not appended
-        :raises CorruptMessage: when a batch is corrupt; nothing is appended
-        :raises OffsetOutOfRange: when the batches do not follow the log's end; nothing is appended
-        :raises UnknownLeaderEpoch: when the first batch is of a later epoch; nothing is appended
-        :raises KafkaStorageError: when the disk fails or has failed
+        :raises CorruptMessage: a batch is corrupt; nothing is appended
+        :raises OffsetOutOfRange: the batches do not follow the log's end; nothing is appended
+        :raises UnknownLeaderEpoch: the first batch is of a later epoch; nothing is appended
+        :raises KafkaStorageError: the disk fails or has failed
         """
         if fetched.diverging_epoch is not None:
             self._truncate(fetched.diverging_epoch, now_ms)
@@ -116,12 +116,12 @@ class Follower:
     def handle_out_of_range(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> bool:
         """Truncates the log after the source has answered OFFSET_OUT_OF_RANGE, if that helps.
 
-        Returns False where the log ends within the source's. Whoever asks a leader fetches again then: the leader's log
+        Returns False where the log ends within the source's. A replica then fetches again from the leader, whose log
         has become longer (``AbstractFetcherThread.fetchOffsetAndTruncate``).
 
         :param log_start_offset: of the source
         :param log_end_offset: of the source
-        :raises KafkaStorageError: when the disk fails or has failed
+        :raises KafkaStorageError: the disk fails or has failed
         """
         end = self.log.log_end_offset
         if log_end_offset < end:
@@ -144,9 +144,9 @@ class LogSource:
     def fetch(self, position: Position, max_bytes: int) -> Fetched:
         """Returns batches of up to ``max_bytes``, and at least one, up to the log's end.
 
-        :raises OffsetOutOfRange: when the position is not in the log, or its epoch is not known
-        :raises CorruptMessage: when the log is corrupt at that place
-        :raises KafkaStorageError: when the disk fails or has failed
+        :raises OffsetOutOfRange: the position is not in the log, or its epoch is not known
+        :raises CorruptMessage: the log is corrupt at that place
+        :raises KafkaStorageError: the disk fails or has failed
         """
         log = self.log
         offset, last_epoch = position

@@ -19,10 +19,10 @@ def check_batches(data: memoryview, log_end_offset: int, leader_epoch: int = ANY
     off, as Apache Kafka's answers have it, and so are batches of a later epoch than ``leader_epoch``: the leader has
     been elected again since it was asked, and what it has sent may be diverging (``UnifiedLog.append``, KAFKA-18723).
 
-    :raises CorruptMessage: when the CRC of a batch does not match, or there is no whole batch
-    :raises InvalidRecord: when a control batch with a producer id holds no transaction marker
-    :raises OffsetOutOfRange: when a batch does not follow the one before
-    :raises UnknownLeaderEpoch: when the first batch is of a later epoch
+    :raises CorruptMessage: the CRC of a batch does not match, or there is no whole batch
+    :raises InvalidRecord: a control batch with a producer id holds no transaction marker
+    :raises OffsetOutOfRange: a batch does not follow the one before
+    :raises UnknownLeaderEpoch: the first batch is of a later epoch
     """
     batches: list[RecordBatch] = []
     at, next_offset = 0, log_end_offset
@@ -50,6 +50,6 @@ def check_batches(data: memoryview, log_end_offset: int, leader_epoch: int = ANY
 
 
 def _is_cut_off(data: memoryview, at: int) -> bool:
-    """Returns whether the batch at that place goes on after the end of ``data``."""
+    """Returns whether the batch at that place is cut off by the end of ``data``."""
     left = len(data) - at
     return left < LOG_OVERHEAD or left < LOG_OVERHEAD + int.from_bytes(data[at + 8 : at + 12], signed=True)

@@ -30,8 +30,8 @@ class LeaderEpochs:
     def load(cls, files: Files, path: str) -> "LeaderEpochs":
         """Returns the epochs in the file.
 
-        :raises FileNotFoundError: when there is no such file
-        :raises CorruptCheckpoint: when the file is not a valid checkpoint
+        :raises FileNotFoundError: there is no such file
+        :raises CorruptCheckpoint: the file is not a valid checkpoint
         """
         return cls(files, path, [(int(epoch), int(start)) for epoch, start in read_entries(files, path, columns=2)])
 

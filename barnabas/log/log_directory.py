@@ -61,8 +61,8 @@ class LogDirectory:
     def acquire(self) -> None:
         """Creates the directory if it does not exist, and locks it.
 
-        :raises LogDirectoryError: when another broker holds the lock
-        :raises OSError: when the directory cannot be created or locked
+        :raises LogDirectoryError: another broker holds the lock
+        :raises OSError: the directory cannot be created or locked
         """
         self._make()
         self._lock = self.files.lock(f"{self.path}/{LOCK_FILE}")
@@ -85,8 +85,8 @@ class LogDirectory:
     def load_properties(self) -> MetaProperties | None:
         """Returns the content of ``meta.properties``; None when the file is missing.
 
-        :raises LogDirectoryError: when the file cannot be parsed
-        :raises OSError: when the file cannot be read
+        :raises LogDirectoryError: the file cannot be parsed
+        :raises OSError: the file cannot be read
         """
         try:
             return meta_properties.read(self.files, self.path)
@@ -96,7 +96,7 @@ class LogDirectory:
     def write_properties(self, properties: MetaProperties) -> None:
         """Writes ``meta.properties``.
 
-        :raises OSError: when the file cannot be written
+        :raises OSError: the file cannot be written
         """
         meta_properties.write(self.files, self.path, properties)
         self.properties = properties
@@ -104,7 +104,7 @@ class LogDirectory:
     def take_clean_shutdown_file(self) -> None:
         """Sets :attr:`was_clean` by ``.kafka_cleanshutdown``, and deletes the file.
 
-        :raises OSError: when the file cannot be read or deleted
+        :raises OSError: the file cannot be read or deleted
         """
         path = f"{self.path}/{CLEAN_SHUTDOWN_FILE}"
         self.was_clean = self.files.exists(path)
@@ -119,7 +119,7 @@ class LogDirectory:
     def write_clean_shutdown_file(self, broker_epoch: int) -> None:
         """Writes ``.kafka_cleanshutdown`` when all logs are closed.
 
-        :raises OSError: when the file cannot be written
+        :raises OSError: the file cannot be written
         """
         text = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
         self.files.write_atomically(f"{self.path}/{CLEAN_SHUTDOWN_FILE}", text.encode(), sync=True)
@@ -135,7 +135,7 @@ class LogDirectory:
     def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
         """Returns the offsets in a checkpoint file; nothing, with a warning, when the file is corrupt.
 
-        :raises OSError: when the file cannot be read
+        :raises OSError: the file cannot be read
         """
         try:
             return checkpoints.read_offsets(self.files, f"{self.path}/{name}")
@@ -162,14 +162,14 @@ class LogDirectory:
     def partitions(self) -> list[PartitionDirectory]:
         """Returns the directories of partitions, without future, deleted and stray ones.
 
-        :raises OSError: when the directory cannot be listed
+        :raises OSError: the directory cannot be listed
         """
         return _partitions((name, name) for name in self.files.list(self.path))
 
     def future_partitions(self) -> list[PartitionDirectory]:
         """Returns the directories of future partitions, which were being moved to this log directory.
 
-        :raises OSError: when the directory cannot be listed
+        :raises OSError: the directory cannot be listed
         """
         return _partitions(
             (name, name.removesuffix(FUTURE_SUFFIX).rpartition(".")[0])
@@ -185,7 +185,7 @@ class LogDirectory:
     def deleted_directories(self) -> list[str]:
         """Returns the paths of deleted partitions whose files are not deleted yet.
 
-        :raises OSError: when the directory cannot be listed
+        :raises OSError: the directory cannot be listed
         """
         return [f"{self.path}/{name}" for name in self.files.list(self.path) if name.endswith(DELETE_SUFFIX)]
 

@@ -135,7 +135,7 @@ class LogManager:
         """Locks the directories, and checks that they belong to this node; new ones then do. Returns the cluster id.
 
         :param formats: whether the first of all directories is formatted here, with a new cluster id
-        :raises LogDirectoryError: when a directory is locked or belongs to another node or cluster, or all are offline
+        :raises LogDirectoryError: a directory is locked or belongs to another node or cluster, or all are offline
         """
         try:
             found = self._acquire()
@@ -207,7 +207,7 @@ class LogManager:
 
         After an unclean shutdown it is recovered from its start on.
 
-        :raises OSError: when a file cannot be read or written
+        :raises OSError: a file cannot be read or written
         """
         for directory in self.registry.online_directories:
             if self.files.exists(f"{directory.path}/{topic}-{partition}"):
@@ -224,7 +224,7 @@ class LogManager:
 
         :param is_stray: returns whether a log does not belong to this broker; its directory is then renamed
         :param assigned_directory: returns the id of the directory that the metadata assigns a log to
-        :raises LogDirectoryError: when a partition has two logs
+        :raises LogDirectoryError: a partition has two logs
         """
         failures: list[tuple[LogDirectory, OSError]] = []
 
@@ -346,7 +346,7 @@ class LogManager:
         logs. A log with another topic id is renamed to a stray one.
 
         :param is_new: the partition was just created; otherwise its log may be in a directory that is offline
-        :raises KafkaStorageError: when the log cannot be created, or may be in a directory that is offline
+        :raises KafkaStorageError: the log cannot be created, or may be in a directory that is offline
         """
         key = (topic, partition)
         log = self.logs.get(key)
@@ -377,7 +377,7 @@ class LogManager:
     def _restore_topic_id(self, log: PartitionLog, topic_id: bytes) -> None:
         """Writes the ``partition.metadata`` of a log that has lost it in a power cut.
 
-        :raises KafkaStorageError: when the file cannot be written
+        :raises KafkaStorageError: the file cannot be written
         """
         try:
             write_topic_id(self.files, log.directory, topic_id)

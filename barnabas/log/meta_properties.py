@@ -32,8 +32,8 @@ class InvalidMetaProperties(Exception):
 def read(files: Files, directory: str) -> MetaProperties | None:
     """Returns the content of ``meta.properties`` in ``directory``; None when the file is missing.
 
-    :raises InvalidMetaProperties: when the file cannot be parsed
-    :raises OSError: when the file cannot be read
+    :raises InvalidMetaProperties: the file cannot be parsed
+    :raises OSError: the file cannot be read
     """
     path = f"{directory}/{FILE_NAME}"
     try:
@@ -57,7 +57,7 @@ def read(files: Files, directory: str) -> MetaProperties | None:
 def write(files: Files, directory: str, properties: MetaProperties) -> None:
     """Writes the file and fsyncs it.
 
-    :raises OSError: when the file cannot be written
+    :raises OSError: the file cannot be written
     """
     text = (
         f"version=1\ncluster.id={properties.cluster_id}\nnode.id={properties.node_id}\n"

@@ -113,7 +113,7 @@ class Moves:
     def start(self, log: PartitionLog, target: LogDirectory) -> None:
         """Starts moving a log to ``target``, unless it is there already. A move to another directory is cancelled.
 
-        :raises KafkaStorageError: when the future log cannot be created, or a log directory is offline
+        :raises KafkaStorageError: the future log cannot be created, or a log directory is offline
         """
         key = log.topic, log.partition
         move = self.under_way.get(key)
@@ -152,7 +152,9 @@ class Moves:
 
     def _start(self, log: PartitionLog, future: PartitionLog) -> None:
         move = self.under_way[log.topic, log.partition] = Move(log, future)
-        self._cleaner.abort_cleaning(log)  # the copy takes over the checkpoint, so it must be as clean as that says
+        self._cleaner.abort_cleaning(
+            log
+        )  # the copy takes over the checkpoint, so the copied part must be clean up to it
         self._schedule(move, 0)
 
     def cancel(self, key: TopicPartition) -> None:
@@ -382,7 +384,7 @@ class Moves:
     def _reopen(self, path: str, future: PartitionLog, log_start_offset: int) -> PartitionLog:
         """Opens a future log, which is closed, under its new name.
 
-        :raises OSError: when a file cannot be read or written
+        :raises OSError: a file cannot be read or written
         """
         future.release()
         log = open_log(

@@ -34,7 +34,7 @@ class OffsetIndex:
     def decode(cls, data: bytes, base_offset: int) -> "OffsetIndex":
         """Returns the index in the bytes of a file.
 
-        :raises CorruptIndex: when the bytes are not whole entries, or the entries do not ascend
+        :raises CorruptIndex: the bytes are not whole entries, or the entries do not ascend
         """
         if len(data) % ENTRY_SIZE:
             raise CorruptIndex(f"{len(data)} bytes are not a multiple of the entry's {ENTRY_SIZE}")

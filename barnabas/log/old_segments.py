@@ -39,7 +39,7 @@ def rewrite(files: Files, directory: str, name: str, size: int) -> None:
 
     A damaged message and everything after it is copied as it is.
 
-    :raises OSError: when a file cannot be read or written; the segment is then unchanged
+    :raises OSError: a file cannot be read or written; the segment is then unchanged
     """
     path = f"{directory}/{name}"
     modified_ms = files.modified_ms(path)
@@ -114,7 +114,7 @@ class _Gathered:
     def add(self, message: Message) -> list[bytes]:
         """Adds a message. Returns the batches that are complete now.
 
-        :raises KafkaError: when the message is corrupt
+        :raises KafkaError: the message is corrupt
         """
         if message.magic > MAGIC_V1 or not message.is_intact:
             raise CorruptMessage(f"The message at offset {message.offset} is corrupt.")

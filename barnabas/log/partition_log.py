@@ -219,7 +219,7 @@ class PartitionLog:
 
         A retry of a known batch is not appended again; the result then has the offsets of the known batch.
 
-        :raises RecordListTooLarge: when the batch is larger than ``segment.bytes``
+        :raises RecordListTooLarge: the batch is larger than ``segment.bytes``
         :raises KafkaError: as :meth:`ProducerState.check`
         """
         if self._offline is not None:
@@ -354,8 +354,8 @@ class PartitionLog:
         :param minimum_one: return the first batch even if it is larger than ``max_bytes``
         :param cached_only: do not wait for the disk
         :raises NotCached: with ``cached_only`` when the batches are not in the page cache
-        :raises OffsetOutOfRange: when ``offset`` is before the log start offset or after the log end offset
-        :raises CorruptMessage: when the segment is corrupt at that place
+        :raises OffsetOutOfRange: ``offset`` is before the log start offset or after the log end offset
+        :raises CorruptMessage: the segment is corrupt at that place
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(
@@ -374,7 +374,7 @@ class PartitionLog:
     def aborted_transactions(self, offset: int, data: Data) -> list[AbortedTransaction]:
         """Returns the aborted transactions with records in ``data``, which :meth:`read` returned for ``offset``.
 
-        :raises CorruptMessage: when a transaction index is invalid
+        :raises CorruptMessage: a transaction index is invalid
         """
         if not data:
             return []
@@ -414,7 +414,7 @@ class PartitionLog:
     def delete_records_before(self, offset: int) -> None:
         """Raises the log start offset to ``offset``. Retention deletes the segments below it later.
 
-        :raises OffsetOutOfRange: when ``offset`` is above the high watermark
+        :raises OffsetOutOfRange: ``offset`` is above the high watermark
         """
         if offset > self.high_watermark:
             raise OffsetOutOfRange(

@@ -13,8 +13,8 @@ def load_producers(producers: ProducerState, segments: Sequence[Segment], start_
     """Replaces the state in ``producers`` by that of the records from ``start_offset`` to below ``end_offset``.
 
     :param segments: hold these records, oldest first
-    :raises CorruptMessage: when a segment cannot be parsed
-    :raises OSError: when a file cannot be read
+    :raises CorruptMessage: a segment cannot be parsed
+    :raises OSError: a file cannot be read
     """
     snapshot = producers.load_snapshot(start_offset, end_offset)
     from_offset = start_offset if snapshot is None else snapshot

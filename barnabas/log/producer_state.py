@@ -117,11 +117,11 @@ class ProducerState:
         """Checks whether a batch may be appended. Returns None, or the known batch that it is a retry of.
 
         :param by_coordinator: a coordinator appends the batch for the producer; then only its epoch is checked
-        :raises OutOfOrderSequenceNumber: when sequences are missing, or the batch is older than the known ones
-        :raises InvalidProducerEpoch: when the batch has an older epoch than the producer's last one
-        :raises InvalidRecord: when a batch of data has no sequence
-        :raises InvalidTxnState: when the producer's transaction is open and the batch is not transactional
-        :raises TransactionCoordinatorFenced: when a marker has an older coordinator epoch than the last one
+        :raises OutOfOrderSequenceNumber: sequences are missing, or the batch is older than the known ones
+        :raises InvalidProducerEpoch: the batch has an older epoch than the producer's last one
+        :raises InvalidRecord: a batch of data has no sequence
+        :raises InvalidTxnState: the producer's transaction is open and the batch is not transactional
+        :raises TransactionCoordinatorFenced: a marker has an older coordinator epoch than the last one
         """
         first = batch.base_sequence
         entry = self.entries.get(batch.producer_id)
@@ -177,7 +177,7 @@ class ProducerState:
         """Adds a verification before the request to the coordinator. Returns None when the transaction is ongoing here.
 
         :param sequence: of the first record to append
-        :raises InvalidProducerEpoch: when the producer has been fenced
+        :raises InvalidProducerEpoch: the producer has been fenced
         """
         entry = self.entries.get(producer_id)
         if entry is not None:
@@ -198,7 +198,7 @@ class ProducerState:
 
         A producer that has been fenced passes: :meth:`check` raises the error for it.
 
-        :raises InvalidTxnState: when the transaction has ended
+        :raises InvalidTxnState: the transaction has ended
         """
         if verification is not None and self.verifications.get(producer_id) is verification:
             return
@@ -228,7 +228,7 @@ class ProducerState:
         From ``transaction.version`` 2 on a marker's epoch is above that of the records. Another marker would end a
         later transaction than it was written for (KIP-1228). A repeated marker ends nothing and is accepted.
 
-        :raises InvalidProducerEpoch: when the marker's epoch is not above that of the records
+        :raises InvalidProducerEpoch: the marker's epoch is not above that of the records
         """
         entry = self.entries.get(producer_id)
         if transaction_version < BUMPS_EPOCH or entry is None or producer_epoch > entry.producer_epoch:
@@ -266,7 +266,7 @@ class ProducerState:
 
         Returns the transaction that it aborts, for the transaction index.
 
-        :raises InvalidRecord: when a control batch holds something else than a marker
+        :raises InvalidRecord: a control batch holds something else than a marker
         """
         if batch.is_control:
             return self._end_transaction(batch, base_offset)

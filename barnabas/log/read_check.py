@@ -18,7 +18,7 @@ def check_read(passed: Sequence[Segment], offset: int, data: bytes) -> None:
     When ``offset`` is in no batch, the batches before are checked too: it may have been in one of them.
 
     :param passed: the segments that were searched for ``offset``; ``data`` is from the last one
-    :raises CorruptMessage: when a CRC does not match, or an offset, which no CRC covers, is out of order; the message
+    :raises CorruptMessage: a CRC does not match, or an offset, which no CRC covers, is out of order; the message
         names file and position
     """
     segment = passed[-1]

@@ -49,7 +49,7 @@ def create_log(
 ) -> PartitionLog:
     """Creates an empty log in a new directory.
 
-    :raises OSError: when a file cannot be created
+    :raises OSError: a file cannot be created
     """
     files = services.files
     files.makedirs(directory)
@@ -90,7 +90,7 @@ def open_log(
     :param clean: the last shutdown was clean; otherwise recovery checks everything after ``recovery_point``, and cuts
         the log at the first damaged batch
     :param was_compacted: the log may have gaps between records, as any log of a compacted topic
-    :raises OSError: when a file cannot be read or written
+    :raises OSError: a file cannot be read or written
     """
     loader = _Loader(services, directory, config, recovery_point, now_ms)
     loader.may_have_gaps = was_compacted or config.compacts

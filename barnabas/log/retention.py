@@ -25,7 +25,7 @@ def deletable(segments: Sequence[Segment], offsets: LogOffsets, config: TopicCon
     offset; its latest record is older than ``retention.ms``; the log has ``retention.bytes`` without it. The latter two
     apply with ``cleanup.policy=delete``.
 
-    :raises OSError: when the timestamp of a segment cannot be read
+    :raises OSError: the timestamp of a segment cannot be read
     """
     deletes = "delete" in config.cleanup_policy
     size = sum(segment.size for segment in segments)

@@ -126,7 +126,7 @@ class Segment:
     def append(self, data: Data, last_offset: int, max_timestamp: int) -> None:
         """Appends one batch.
 
-        :raises OSError: when the write fails; the file is then cut back to its previous size, if possible
+        :raises OSError: the write fails; the file is then cut back to its previous size, if possible
         """
         position = self.size
         try:
@@ -238,7 +238,7 @@ class Segment:
     def _check_entry(self, offset: int, position: int) -> None:
         """Checks that a batch up to ``offset`` starts at ``position``.
 
-        :raises CorruptIndex: when there is none
+        :raises CorruptIndex: there is none
         """
         header = self.file.pread(HEADER_SIZE, position)
         if position + HEADER_SIZE <= self.size and len(header) == HEADER_SIZE:
@@ -359,8 +359,8 @@ class Segment:
 
         Returns the offset after the last record.
 
-        :raises CorruptIndex: when an index is invalid; the segment then needs recovery
-        :raises CorruptMessage: when a batch is invalid; the segment then needs recovery
+        :raises CorruptIndex: an index is invalid; the segment then needs recovery
+        :raises CorruptMessage: a batch is invalid; the segment then needs recovery
         """
         entry = self._last_entry(INDEX_SUFFIX, OFFSET_ENTRY)
         position, next_offset = 0, self.base_offset
@@ -388,7 +388,7 @@ class Segment:
     def end_offset(self) -> int:
         """Returns the offset after the last record; the base offset when the segment is empty.
 
-        :raises CorruptMessage: when the end of the file is not a batch
+        :raises CorruptMessage: the end of the file is not a batch
         """
         end = self.base_offset
         for batch in self.scan(self._boundary_before(self.size), GLANCE):
@@ -406,7 +406,7 @@ class Segment:
     def modified_ms(self) -> int:
         """Returns the modification time of the ``.log`` file, in ms.
 
-        :raises OSError: when it cannot be read
+        :raises OSError: it cannot be read
         """
         return self._files.modified_ms(self.path(LOG_SUFFIX))
 

@@ -27,7 +27,7 @@ class Flush(NamedTuple):
     def run(self) -> None:
         """Runs all steps.
 
-        :raises OSError: when one fails
+        :raises OSError: one fails
         """
         for step in self.steps:
             step()
@@ -102,7 +102,7 @@ class Segments(Sequence[Segment]):
 
         Their markers may be in later segments.
 
-        :raises CorruptMessage: when a transaction index is invalid
+        :raises CorruptMessage: a transaction index is invalid
         """
         found: list[AbortedTransaction] = []
         up_to = -1
@@ -139,7 +139,7 @@ class Segments(Sequence[Segment]):
 
         The record's timestamp is ``timestamp`` or later. None when there is none.
 
-        :raises OSError: when a file cannot be read
+        :raises OSError: a file cannot be read
         """
         for segment in islice(self._segments, bisect_left(self._latest_up_to(), timestamp), None):
             if segment.largest_timestamp()[0] >= timestamp:
@@ -151,7 +151,7 @@ class Segments(Sequence[Segment]):
     def max_timestamp_offset(self) -> tuple[int, int, int] | None:
         """Returns timestamp, offset and leader epoch of the first record with the maximum timestamp.
 
-        :raises OSError: when a file cannot be read
+        :raises OSError: a file cannot be read
         """
         latest = self._latest_up_to()
         if latest and latest[-1] >= self.active.largest_timestamp()[0]:

@@ -45,7 +45,7 @@ _DIGITS = 20
 def stage(files: Files, directory: str, group: CleanedGroup) -> None:
     """Renames the files of a cleaned segment to ``.swap`` and fsyncs the directory. In any thread.
 
-    :raises OSError: when that fails
+    :raises OSError: that fails
     """
     for path in _paths(directory, group):
         files.rename(path + CLEANED_SUFFIX, path + SWAP_SUFFIX)
@@ -57,7 +57,7 @@ def discard(files: Files, directory: str, group: CleanedGroup) -> None:
 
     The ``.log`` is renamed to ``.cleaned`` first: a crash in between leaves a segment that counts as incomplete.
 
-    :raises OSError: when a file cannot be renamed or deleted
+    :raises OSError: a file cannot be renamed or deleted
     """
     paths = _paths(directory, group)
     with contextlib.suppress(FileNotFoundError):
@@ -73,7 +73,7 @@ def swap_in(files: Files, directory: str, segments: Segments, group: CleanedGrou
 
     In the log's thread.
 
-    :raises OSError: when a file cannot be renamed; the directory then has to be reopened
+    :raises OSError: a file cannot be renamed; the directory then has to be reopened
     """
     slot = segments.slot_of(group.base_offset)
     old = segments[slot : slot + len(group.replaces)]
@@ -104,7 +104,7 @@ def complete_swaps(files: Files, directory: str) -> dict[str, int]:
     ``.swap`` segments from its base offset on, which belong to the same pass. Any other ``.swap`` segment replaces the
     segments that it was made from.
 
-    :raises OSError: when a file cannot be renamed or deleted; the next call continues
+    :raises OSError: a file cannot be renamed or deleted; the next call continues
     """
     sizes = files.sizes(directory)
     leftovers = [name for name in sizes if name.endswith(_LEFTOVERS)]

@@ -45,7 +45,7 @@ def encode_transactions(entries: Iterable[AbortedTransaction]) -> bytes:
 def decode_transactions(data: bytes, base_offset: int) -> list[AbortedTransaction]:
     """Returns the entries in the bytes of a file.
 
-    :raises CorruptIndex: when entries are not whole, have another version, are not in order or not of this segment
+    :raises CorruptIndex: entries are not whole, have another version, are not in order or not of this segment
     """
     if len(data) % ENTRY_SIZE:
         raise CorruptIndex(f"{len(data)} bytes are not a multiple of the entry's {ENTRY_SIZE}")
@@ -78,8 +78,8 @@ class TransactionIndex:
     def entries(self) -> list[AbortedTransaction]:
         """All entries, in the order of their markers.
 
-        :raises CorruptMessage: when the file is not a valid index
-        :raises OSError: when the file cannot be read
+        :raises CorruptMessage: the file is not a valid index
+        :raises OSError: the file cannot be read
         """
         entries = self._entries
         if entries is None:
@@ -96,7 +96,7 @@ class TransactionIndex:
     def append(self, entry: AbortedTransaction) -> None:
         """Appends the entry of the latest marker to the file.
 
-        :raises OSError: when the write fails; the file is then cut back to its previous size, if possible
+        :raises OSError: the write fails; the file is then cut back to its previous size, if possible
         """
         entries = self.entries
         assert not entries or entries[-1].last_offset < entry.last_offset

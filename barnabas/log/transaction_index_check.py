@@ -19,8 +19,8 @@ def is_transaction_index_valid(segments: Sequence[Segment]) -> bool:
 
     The first batch may be missing where compaction or retention has removed it.
 
-    :raises CorruptMessage: when the index cannot be parsed
-    :raises OSError: when a file cannot be read
+    :raises CorruptMessage: the index cannot be parsed
+    :raises OSError: a file cannot be read
     """
     segment = segments[-1]
     for entry in segment.transactions.entries:

@@ -35,7 +35,7 @@ class Marker(NamedTuple):
 def marker_of(batch: RecordBatch) -> Marker | None:
     """Returns the marker in a control batch; None when compaction has removed the record.
 
-    :raises InvalidRecord: when the batch holds something else
+    :raises InvalidRecord: the batch holds something else
     """
     if batch.count == 1 and len(batch.buffer) == _USUAL_SIZE and not batch.attributes & CODEC_MASK:
         # The form that brokers write. Each transaction ends with one, and parsing it as a record takes longer.

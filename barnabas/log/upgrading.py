@@ -24,7 +24,7 @@ def upgrade(files: Files, directory: str, sizes: dict[str, int], recover_from: i
 
     :param sizes: the files in the directory
     :param recover_from: the recovery point; None after a clean shutdown
-    :raises OSError: when a file cannot be read or written
+    :raises OSError: a file cannot be read or written
     """
     names = sorted(name for name in sizes if name.endswith(LOG_SUFFIX) and name[: -len(LOG_SUFFIX)].isdecimal())
     if names and not _is_old(files, f"{directory}/{names[0]}"):

@@ -1,4 +1,4 @@
-"""A pending verification: a request to the transaction coordinator, whether a producer may write to a partition.
+"""A pending verification: a request that asks the transaction coordinator whether a producer may write to a partition.
 
 Knows nothing of the coordinator. The rules are those of Apache Kafka's ``VerificationStateEntry`` (KIP-890). The
 transaction may end between the request to the coordinator and the first batch that is appended on its answer. The

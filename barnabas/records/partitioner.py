@@ -1,6 +1,6 @@
 """The partition that Kafka's clients choose for a record: by the murmur2 hash of its key.
 
-Knows nothing of records and topics. ``BuiltInPartitioner`` and ``Utils.murmur2`` of Apache Kafka.
+Knows nothing of records and topics. Follows Apache Kafka's ``BuiltInPartitioner`` and ``Utils.murmur2``.
 """
 
 from typing import Final

@@ -257,7 +257,7 @@ def _unpacked(batch: RecordBatch, limit: int) -> bytes | None:
 
 
 def _look_inside(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms: int, where: Place) -> RecordBatch:
-    """Walks over the records, refuses what the topic does not take, and corrects what the header says of them."""
+    """Walks over the records, refuses those that the topic does not accept, and corrects the header."""
     earliest, latest, in_order, keyless = walk(body, batch.count)
     if batch.attributes & LOG_APPEND_TIME_BIT:
         earliest = latest = batch.max_timestamp

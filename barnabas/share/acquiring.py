@@ -41,7 +41,7 @@ class Wanted(NamedTuple):
 
 
 def acquire(share: SharePartition, wanted: Wanted, fetch_offset: int, read: Sequence[LogBatch]) -> list[Acquired]:
-    """Acquires, and returns in offset order, what the member may have of what was read from ``fetch_offset`` on."""
+    """Acquires records of those read from ``fetch_offset`` on for the member, and returns them in offset order."""
     if not read or wanted.max_records <= 0 or share.is_fenced:
         return []
     return _Acquisition(share, wanted, fetch_offset, read).run()
@@ -109,7 +109,7 @@ class _Acquisition:
         for run in unread.within(first, last) if first <= last else ():
             self._share.insert(InFlightBatch(run, is_unread=run.is_available))
 
-    # ------------------------------------------------------------ again
+    # ------------------------------------------------------------ redelivery
 
     def _acquire_known(self, batch: InFlightBatch) -> bool:
         """Acquires what is available of a batch in flight. Returns False if nothing behind it may be acquired."""

@@ -362,7 +362,7 @@ def _fence_state(stored: StoredState | None, state_epoch: int) -> Outcome | None
 
 
 def _refuse_batches(batches: Sequence[StateBatch]) -> Outcome | None:
-    """Apache Kafka 4.3.1 takes batches that end before they begin, and combines some of them for ever."""
+    """Apache Kafka 4.3.1 takes batches that end before they begin, and never finishes combining some of them."""
     if any(last < first for first, last, _, _ in batches):
         return Outcome(InvalidRequest("A batch of offsets must not end before it begins"))
     return None

@@ -70,7 +70,7 @@ class Completion:
         return target
 
     def forget(self, transaction: Transaction) -> None:
-        """Leaves the transaction to another coordinator."""
+        """Stops completing the transaction: another coordinator does it."""
         transaction.completing = None
         self._late.pop(transaction, None)
 
@@ -97,7 +97,7 @@ class Completion:
         self._send_markers(marker, tuple(partitions), lambda errors: self._answered(transaction, target, errors))
 
     def _answered(self, transaction: Transaction, target: Facts, errors: PartitionErrors) -> None:
-        """Takes in the results of some markers."""
+        """Handles the results of some markers."""
         if transaction.completing is not target:
             return  # another coordinator completes it by now, or it is complete without these
         remaining = dict(transaction.facts.partitions)

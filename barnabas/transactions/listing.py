@@ -26,7 +26,7 @@ def described(transaction: Transaction) -> DescribedTransaction:
 
 
 class Filter:
-    """The filters of a ListTransactions request. One that is empty, or below 0, lets everything through.
+    """The filters of a ListTransactions request. One that is empty, or below 0, matches everything.
 
     :raises InvalidRegularExpression: ``pattern`` is not one (KIP-1152)
     """

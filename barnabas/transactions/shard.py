@@ -374,7 +374,7 @@ class TransactionShard:
     # ------------------------------------------------------------ the log
 
     def replay(self, offset: int, producer_id: int, key: bytes, value: bytes | None) -> None:
-        """Takes in a record of ``__transaction_state``, to be applied by :meth:`loaded`."""
+        """Stores a record of ``__transaction_state``, to be applied by :meth:`loaded`."""
         if value is None or is_known(value):
             self._replayed[key] = value
         else:

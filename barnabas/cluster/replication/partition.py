@@ -203,8 +203,8 @@ class Partition:
         """Stamps the batch in place and appends it. :meth:`is_safe` and :meth:`when_safe` say when it is safe.
 
         :param by_coordinator: whether a coordinator writes on behalf of a producer, whose sequences it does not know
-        :raises NotLeaderOrFollower: when this node does not lead the partition
-        :raises NotEnoughReplicas: when ``acks`` is -1 (all), and fewer than ``min.insync.replicas`` are in sync
+        :raises NotLeaderOrFollower: this node does not lead the partition
+        :raises NotEnoughReplicas: ``acks`` is -1 (all), and fewer than ``min.insync.replicas`` are in sync
         """
         log = self.log
         if not self.leads and not log.is_offline:

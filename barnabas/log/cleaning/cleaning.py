@@ -42,9 +42,9 @@ def clean(
 
     :param sleep: waits so that the limit of bytes per second is kept
     :param check_aborted: is called after each read, and may raise to end the pass
-    :raises CorruptMessage: when a batch is corrupt; the message names file and position
-    :raises OSError: when a file cannot be read or written
-    :raises CleaningFailed: when the log cannot be cleaned
+    :raises CorruptMessage: a batch is corrupt; the message names file and position
+    :raises OSError: a file cannot be read or written
+    :raises CleaningFailed: the log cannot be cleaned
     """
     return CleaningPass(files, job, clock, sleep, cpu_seconds, check_aborted).run()
 

@@ -50,7 +50,7 @@ def retained_records(
 
     Also returns whether there is a tombstone among them.
 
-    :raises InvalidRecord: when the records do not fill the body
+    :raises InvalidRecord: the records do not fill the body
     """
     latest, latest_offset = known.latest.get, known.latest_offset
     starts: list[int] = []
@@ -117,7 +117,7 @@ def find_records(body: bytes, count: int, base_offset: int, offsets: Sequence[in
 
     Returns None if there are gaps.
 
-    :raises InvalidRecord: when the records do not fill the body
+    :raises InvalidRecord: the records do not fill the body
     """
     starts: list[int] = []
     at = 0
@@ -160,7 +160,7 @@ def offset_delta_at(body: bytes, at: int) -> int:
 def record_starts(body: bytes, count: int) -> list[int]:
     """Returns the start of each record.
 
-    :raises InvalidRecord: when the records do not fill the body
+    :raises InvalidRecord: the records do not fill the body
     """
     starts, at = [], 0
     try:

@@ -55,7 +55,7 @@ class CleaningJob(NamedTuple):
     def from_json(cls, fields: Mapping[str, Any]) -> "CleaningJob":
         """Returns the job that :meth:`to_json` was called on.
 
-        :raises TypeError: when fields are missing, and KeyError or ValueError when their values are invalid
+        :raises TypeError: fields are missing; KeyError or ValueError: their values are invalid
         """
         return cls(
             **{

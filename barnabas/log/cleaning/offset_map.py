@@ -63,7 +63,7 @@ class OffsetMap:
         cleaned (``Cleaner.buildOffsetMapForSegment``).
 
         :param body: the uncompressed records
-        :raises InvalidRecord: when the records do not fill the body
+        :raises InvalidRecord: the records do not fill the body
         """
         latest = self.latest
         room = self.max_entries - len(latest)
@@ -156,8 +156,8 @@ class OffsetMap:
 def keys_in(body: bytes, count: int, base_offset: int) -> Iterator[tuple[bytes | None, int]]:
     """Yields key and offset of each record.
 
-    :raises IndexError: when the bytes end in the middle of a record
-    :raises InvalidRecord: when a number is invalid
+    :raises IndexError: the bytes end in the middle of a record
+    :raises InvalidRecord: a number is invalid
     """
     at = 0
     for _ in range(count):

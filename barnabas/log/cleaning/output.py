@@ -41,8 +41,8 @@ class CleanedSegment:
     def append(self, batch: Data, last_offset: int, max_timestamp: int) -> None:
         """Appends a batch, and adds index entries as ``LogSegment.append`` does.
 
-        :raises OSError: when the file cannot be written
-        :raises CleaningFailed: when the segment gets too large for int32 positions
+        :raises OSError: the file cannot be written
+        :raises CleaningFailed: the segment gets too large for int32 positions
         """
         position, size = self.size, len(batch)
         if position + size > MAX_SEGMENT_BYTES:
@@ -94,7 +94,7 @@ class CleanedSegment:
     def discard(self) -> None:
         """Deletes the files.
 
-        :raises OSError: when that fails
+        :raises OSError: that fails
         """
         for suffix in SUFFIXES:
             self._files.delete(self._path(suffix))

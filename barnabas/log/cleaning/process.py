@@ -41,11 +41,11 @@ class Cleaner(Protocol):
         """Runs a job, and returns when it is done. After an error no ``.cleaned`` file is left.
 
         :param on_group: is called with each group, and renames its files before it returns
-        :raises OSError: when the disk fails
-        :raises CorruptMessage: when the log is corrupt
-        :raises CleaningFailed: when the log cannot be cleaned for another reason
+        :raises OSError: the disk fails
+        :raises CorruptMessage: the log is corrupt
+        :raises CleaningFailed: the log cannot be cleaned for another reason
         :raises CleaningAborted: after :meth:`abort`
-        :raises CleanerDied: when the process ended
+        :raises CleanerDied: the process ended
         """
         ...
 

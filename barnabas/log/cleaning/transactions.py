@@ -25,7 +25,7 @@ def aborted_transactions(
     to whose index the broker may be appending.
 
     :param names: of the files in the directory
-    :raises CorruptMessage: when an index is invalid; without it aborted records would be taken for committed ones
+    :raises CorruptMessage: an index is invalid; without it aborted records would be taken for committed ones
     """
     found: set[AbortedTransaction] = set()
     for name in names:
