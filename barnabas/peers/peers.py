@@ -40,7 +40,7 @@ class Peers(Protocol):
         """
 
     def versions_of(self, node_id: int) -> ApiVersions | None:
-        """Returns the versions that the node has told on a connection; None before, and of nodes in this process."""
+        """Returns the versions of the node's ApiVersions response; None before it, and for nodes in this process."""
 
 
 def error_of(code: int, message: str | None = None) -> KafkaError | None:

@@ -1,6 +1,6 @@
 """``python -m tests.history``: run random clients against a broker under faults, and check what they saw.
 
-Ends with 1 when there is an anomaly; the history, with the plan, stays in the folder for whoever wants to look.
+Ends with 1 when there is an anomaly; the folder keeps the history and the plan.
 """
 
 import argparse

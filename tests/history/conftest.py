@@ -6,7 +6,7 @@ from tests.history.records import FAIL, INFO, OK, POLL, SEND, TRANSACTION, Histo
 
 
 class Story:
-    """A history that is told operation by operation; each takes a second, and asks for its commit at the end of it."""
+    """A history that is built operation by operation. Each takes a second, and requests its commit at its end."""
 
     def __init__(self):
         self.operations = []

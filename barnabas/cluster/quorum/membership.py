@@ -45,7 +45,7 @@ class Membership:
     """The part of one controller.
 
     :param update: takes over what the leader has to say of itself; may raise KafkaError
-    :param interval_ms: how long to wait before the leader is told again
+    :param interval_ms: how long to wait before the request is sent again
     :param joins: whether a controller without a vote asks for one (``controller.quorum.auto.join.enable``)
     """
 
@@ -68,7 +68,7 @@ class Membership:
         self._interval_s = interval_ms / 1000
         self._joins = joins
         self._timer: Timer | None = None
-        self._knows_in_memory = False  # that the leader has been told while the log names no voters
+        self._knows_in_memory = False  # that the leader has answered while the log names no voters
 
     def follow(self) -> None:
         """Begins to tell a new leader."""

@@ -124,7 +124,7 @@ class Observer:
         self._limits = limits
         self._stored: QuorumState | None = None  # what quorum-state holds
         self._download: tuple[SnapshotId, bytearray] | None = None
-        self._catch_up_to: int | None = None  # the first high watermark that a leader told
+        self._catch_up_to: int | None = None  # the first high watermark in a leader's response
         self._when_caught_up: list[Callable[[], object]] = []
         self._is_following = False
         self._is_stepping = False
@@ -186,7 +186,7 @@ class Observer:
 
     @property
     def high_watermark(self) -> int | None:
-        """The end of what is committed, as far as it is in this node's log; None until a leader has told it."""
+        """The end of what is committed, as far as it is in this node's log; None until a leader's response has it."""
         return self._replica.high_watermark
 
     def voters(self) -> Mapping[int, ReplicaKey]:

@@ -113,7 +113,7 @@ class RaftVoter(Observer):
                 "Neither controller.quorum.voters nor the metadata log names the voters: this node has no vote. If it "
                 "was a quorum of its own, start it as before, raise kraft.version to 1, and start it again like this"
             )
-        self.metadata_log.log.flush()  # what other voters are told of, a crash must not take
+        self.metadata_log.log.flush()  # a crash must not take what other voters know of
         self._is_following = True
         self.elections.start(Elected(before.leader_epoch, before.leader_id, before.voted))
         self._turn()
@@ -475,7 +475,7 @@ class RaftVoter(Observer):
         """Appends the records from which on the log names the voters, each by its directory (KIP-853).
 
         :raises NotController: this node does not lead
-        :raises InvalidUpdateVersion: not every voter has told its directory
+        :raises InvalidUpdateVersion: the directory of a voter is not known
         """
         if not self.is_leader:
             raise NotController

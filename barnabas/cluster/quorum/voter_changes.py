@@ -105,7 +105,7 @@ class VoterChanges:
         self._scheduler = scheduler
         self._timeout_ms = timeout_ms
         self._pending: Pending | None = None
-        self.in_memory: dict[int, Voter] = {}  #: who has told its directory while the log names no voters
+        self.in_memory: dict[int, Voter] = {}  #: whose directory is known while the log names no voters
 
     # ------------------------------------------------------------ what happens to the leader
 
@@ -200,7 +200,7 @@ class VoterChanges:
         *,
         waits: bool,
     ) -> None:
-        """Goes on when the new voter has told what it supports."""
+        """Goes on when the new voter has answered what it supports."""
         if response is None:
             refused: KafkaError = RequestTimedOut(
                 f"Aborted add voter operation for since API_VERSIONS returned an error {error!r}"

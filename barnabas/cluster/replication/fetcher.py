@@ -1,6 +1,6 @@
 """Follows a leader: which requests a follower sends it for its partitions, and what it does with the responses.
 
-Knows nothing of sockets, timers or metadata: it returns requests and takes responses, and is told the time. The rules
+Knows nothing of sockets, timers or metadata: it returns requests, takes responses, and gets the time. The rules
 are those of Apache Kafka's ``AbstractFetcherThread`` and ``ReplicaFetcherThread``; where a log is truncated is decided
 in :mod:`barnabas.log.follower`. All brokers since metadata.version 3.3 answer Fetch 13, whose responses tell where
 logs diverge (KIP-595) and name topics by id, so a follower never has to ask for the end of an epoch.

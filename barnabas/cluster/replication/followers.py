@@ -200,7 +200,7 @@ class Followers:
 
         :param has_epoch: whether its fetch has the current leader epoch
         :raises UnknownLeaderEpoch: it is no replica, and may be one in metadata that this node does not have yet
-        :raises NotLeaderOrFollower: it is no replica, as far as an older follower can be told
+        :raises NotLeaderOrFollower: it is no replica, as far as an older follower's request shows
         """
         replica = self._replicas.get(broker_id)
         if replica is None:

@@ -43,7 +43,7 @@ Watcher = Callable[[int], object]
 epoch, the log start offset, or that the log can be used."""
 
 Watchers = dict[Watcher, None]
-"""Those who are told, in the order in which they came: the same events call them in the same order."""
+"""In the order in which they were added: the same events call them in the same order."""
 
 Done = Callable[[KafkaError | None], object]
 """Called with None when records are safe, or with the error that says why they may not become so."""

@@ -175,7 +175,7 @@ class Meter:
         self._spent_s = 0.0
         self._counted_s = 0.0
         self._mutations: Mutations | None = None
-        self._is_told = False  # whether the client is told a throttle time for what was spent
+        self._is_told = False  # whether a response had a throttle time for what was spent
 
     # ------------------------------------------------------------ time
 

@@ -71,7 +71,7 @@ class OAuthBearerExchange:
     def __init__(self, validator: Validator, time_ms: Callable[[], int]) -> None:
         self._validator = validator
         self._time_ms = time_ms
-        self._error = ""  #: what the client was told
+        self._error = ""  #: the error that was sent to the client
 
     def evaluate(self, token: bytes) -> tuple[bytes, Authenticated | None]:
         """Takes the client's message. The answer to an invalid token is a text, after which the client gives up.

@@ -48,7 +48,7 @@ class Keys(Protocol):
     def current(self) -> Sequence[Key]: ...
 
     def miss(self) -> None:
-        """Is told that a token was signed by a key that is not among them."""
+        """Notes that a token was signed by a key that is not among them."""
 
 
 class Expected(NamedTuple):
