@@ -365,7 +365,7 @@ class ClassicGroup:
         """Does nothing: everybody may fetch the offsets of a classic group."""
 
     def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
-        """Returns from when on the offset may expire; None if it may not."""
+        """Returns the time from which the retention of the offset counts; None if it does not expire."""
         if self.protocol_type is None:
             return commit_timestamp_ms
         if self.is_empty:

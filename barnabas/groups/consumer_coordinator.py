@@ -21,7 +21,7 @@ class ConsumerGroupCoordinator:
         self._settings = settings
 
     def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        """ConsumerGroupHeartbeat: replies when what it changes is written."""
+        """Handles a ConsumerGroupHeartbeat. Replies once its records are durable."""
         try:
             check_shape(request, names_of(self._settings()["group.consumer.assignors"]))
             groups = self._shards.shard(request.group_id).consumer
@@ -31,7 +31,7 @@ class ConsumerGroupCoordinator:
             groups.heartbeat(request, reply)
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """ConsumerGroupDescribe, one of them. :raises GroupIdNotFound: there is no consumer group of that id"""
+        """Describes one group. :raises GroupIdNotFound: there is no consumer group with that id"""
         if not group_id:
             raise InvalidGroupId
         return self._shards.shard(group_id).consumer.describe(group_id)

@@ -55,7 +55,7 @@ class ConsumerGroups:
         except KafkaError as error:
             reply(HeartbeatResult.refused(error))
         finally:
-            # Members of a classic group that has been upgraded are told to rejoin.
+            # Members of an upgraded classic group get REBALANCE_IN_PROGRESS, and rejoin.
             self._environment.classic.give_answers()
 
     def describe(self, group_id: str) -> DescribedGroup:
@@ -100,13 +100,13 @@ class ConsumerGroups:
         ]
 
     def start(self) -> None:
-        """Starts sessions, and rebalances that were interrupted: the log is loaded."""
+        """Starts sessions, and rebalances that were interrupted, once the log is loaded."""
         self.leaving.start()
         self._downgrading.resume(self._replay.deleted or {})
         self._replay.deleted = None
 
     def topics_changed(self, names: Collection[str]) -> None:
-        """Takes notice of topics that were created, deleted, or have more partitions.
+        """Notes that these topics were created or deleted, or have more partitions.
 
         Their subscribers refresh them with the next heartbeat. New topics make regular expressions due.
         """

@@ -1,8 +1,8 @@
-"""The group coordinator: checks a command as far as that needs no state, and passes it to the shard of its group.
+"""The group coordinator: validates a command as far as that needs no state, and passes it to the shard of its group.
 
-Knows nothing of how a group changes, nor of where shards come from. Commands on classic groups, and on offsets, are
-here; those of the newer kinds behind :attr:`consumer`, :attr:`share` and :attr:`streams`, which are imported when they
-are first needed. Apache Kafka's ``GroupCoordinatorService``.
+Knows nothing of how a group changes, nor of where shards come from. It has the commands of classic groups and of
+offsets. Those of the newer types are in :attr:`consumer`, :attr:`share` and :attr:`streams`, which are imported when
+they are first needed. Follows Apache Kafka's ``GroupCoordinatorService``.
 """
 
 from collections import Counter
@@ -45,16 +45,16 @@ if TYPE_CHECKING:
     from barnabas.groups.streams_coordinator import StreamsGroupCoordinator
 
 MEMBER_ID_SUFFIX = 37
-"""Bytes that a member id has after the client id or the instance id: a hyphen and a UUID."""
+"""The length in bytes of what follows the client id or the instance id in a member id: a hyphen and a UUID."""
 
 
 class GroupCoordinator:
     """The groups that this node coordinates."""
 
     def __init__(self, config: GroupConfig, shards: Shards, settings: Callable[[], Settings] = dict) -> None:
-        """:param settings: returns the broker's configs as they are now; the newer kinds need them"""
+        """:param settings: returns the broker's current configs, which the newer types need"""
         self.config = config
-        self.rebalances = Counter[str]()  #: since the start of the node, by type of group
+        self.rebalances = Counter[str]()  #: since the start of the node, by group type
         self._shards = shards
         self._settings = settings
 
@@ -84,7 +84,7 @@ class GroupCoordinator:
     # ---------------------------------------------------------------- members
 
     def join(self, join: Join, reply: JoinReply) -> None:
-        """JoinGroup: replies when the group is complete."""
+        """Handles a JoinGroup. Replies once all members have joined."""
         try:
             self._check_join(join)
             shard = self._shards.shard(join.group_id)
@@ -99,7 +99,7 @@ class GroupCoordinator:
             raise InvalidGroupId
         if not config.group_min_session_timeout_ms <= join.session_timeout_ms <= config.group_max_session_timeout_ms:
             raise InvalidSessionTimeout
-        # The member id is made of the instance id, or of the client id.
+        # The member id begins with the instance id, or with the client id.
         fits = has_place_for(join.group_instance_id, join.client_id, spare=MEMBER_ID_SUFFIX) and has_place_for(
             join.protocol_type, *(name for name, _ in join.protocols)
         )
@@ -107,7 +107,7 @@ class GroupCoordinator:
             raise UnknownServerError("a record has no place for names of that length")
 
     def sync(self, sync: Sync, reply: SyncReply) -> None:
-        """SyncGroup: replies when the leader has assigned."""
+        """Handles a SyncGroup. Replies once the leader has sent the assignment."""
         try:
             if not sync.group_id:
                 raise InvalidGroupId
@@ -118,9 +118,10 @@ class GroupCoordinator:
             shard.sync(sync, reply)
 
     def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> None:
-        """Heartbeat. :raises KafkaError: REBALANCE_IN_PROGRESS if the member has to rejoin, or why it is refused
+        """Handles a Heartbeat. :raises KafkaError: the member has to rejoin (REBALANCE_IN_PROGRESS), or the request is
+        refused
 
-        A group that is being loaded has the heartbeat accepted: the session starts anew when it is loaded.
+        While the group is being loaded the heartbeat is accepted, since all sessions start again once it is loaded.
         """
         if not group_id:
             raise InvalidGroupId
@@ -131,7 +132,7 @@ class GroupCoordinator:
         shard.heartbeat(group_id, member_id, group_instance_id, generation_id)
 
     def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> list[LeaveResult]:
-        """LeaveGroup: returns the result of each member. :raises KafkaError: the error of all of them"""
+        """Handles a LeaveGroup. Returns the result of each member. :raises KafkaError: the whole request is refused"""
         if not group_id:
             raise InvalidGroupId
         return self._shards.shard(group_id).leave(group_id, leaving)
@@ -139,19 +140,20 @@ class GroupCoordinator:
     # ----------------------------------------------------------------- groups
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """DescribeGroups, one of them. :raises GroupIdNotFound: there is no classic group of that id"""
+        """Describes one classic group. :raises GroupIdNotFound: there is no classic group with that id"""
         return self._shards.shard(group_id).describe(group_id)
 
     def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
-        """ListGroups: returns the groups in these states and of these types, in any case; all where none are given.
+        """Handles a ListGroups. Returns the groups in these states and of these types, ignoring case; without states or
+        types all match.
 
-        :raises CoordinatorLoadInProgress: not all groups are loaded
+        :raises CoordinatorLoadInProgress: some groups are not loaded yet
         """
         states, types = list(states), list(types)
         return [each for shard in self._shards.shards() for each in shard.list_groups(states, types)]
 
     def delete(self, group_id: str, reply: ErrorReply) -> None:
-        """DeleteGroups, one of them, with its offsets: replies when that is written."""
+        """Deletes one group and its offsets. Replies once the tombstones are durable."""
         try:
             shard = self._shards.shard(group_id)
         except KafkaError as error:
@@ -162,27 +164,29 @@ class GroupCoordinator:
     # ---------------------------------------------------------------- offsets
 
     def commit_offsets(self, commit: OffsetCommit, reply: ErrorsReply) -> None:
-        """OffsetCommit or TxnOffsetCommit: replies with a code for each offset when they are written.
+        """Handles an OffsetCommit or TxnOffsetCommit. Replies with an error or None for each offset once they are
+        durable.
 
-        Of a transaction it is known by now that the group is part of it.
+        The caller has checked that the group is part of the transaction.
 
         :raises KafkaError: the error of all of them
         """
         self._shards.shard(commit.group_id).commit_offsets(commit, reply)
 
     def fetch_offsets(self, group_id: str, member_id: str | None = None, member_epoch: int = -1) -> Topics:
-        """OffsetFetch: returns what the group has committed, which must not be changed; nothing if there is no group.
+        """Handles an OffsetFetch. Returns the group's offsets, which must not be modified; none if there is no such
+        group.
 
-        :raises KafkaError: the member may not ask
+        :raises KafkaError: the member may not fetch them
         """
         return self._shards.shard(group_id).fetch_offsets(group_id, member_id, member_epoch)
 
     def unstable_offsets(self, group_id: str) -> Collection[Position]:
-        """Returns where open transactions may change what :meth:`fetch_offsets` returns (KIP-447)."""
+        """Returns the partitions for which open transactions have pending offsets (KIP-447)."""
         return self._shards.shard(group_id).unstable_offsets(group_id)
 
     def delete_offsets(self, group_id: str, positions: Sequence[Position], reply: ErrorsReply) -> None:
-        """OffsetDelete: replies with a code for each partition when the tombstones are written.
+        """Handles an OffsetDelete. Replies with an error or None for each partition once the tombstones are durable.
 
         :raises KafkaError: the error of all of them
         """

@@ -68,7 +68,7 @@ class TopicToMake(NamedTuple):
     name: str
     partitions: int
     replication_factor: int
-    """-1: the broker's default."""
+    """-1 for the broker's default."""
     configs: Sequence[tuple[str, str]] = ()
 
 
@@ -79,18 +79,18 @@ CreateTopics = Callable[[Sequence[TopicToMake], TopicsMade], object]
 
 
 def no_topics(topics: Sequence[TopicToMake], made: TopicsMade) -> None:
-    """For a coordinator on its own."""
+    """Refuses to create topics, for a coordinator without a controller."""
     made({each.name: "there is no controller here" for each in topics})
 
 
 def no_persister() -> Persister:
-    """For a coordinator on its own."""
+    """For a coordinator without a share coordinator."""
     raise CoordinatorNotAvailable("there is no share coordinator here")
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Handed to each type of group."""
+    """What a shard provides to each type of group."""
 
     groups: dict[str, Group]
     """All groups of the shard, of each type."""
@@ -100,12 +100,12 @@ class Environment:
     new_uuid: Callable[[], str]
     image: Callable[[], ClusterView]
     config: Callable[[], Settings]
-    """The broker's configs as they are now, by their dotted names."""
+    """The broker's current configs, by their dotted names."""
     group_settings: Callable[[str], Settings]
     """The effective configs of a group: its own, then the broker's."""
     classic: "Rebalance"
-    """Rebalances classic groups, such as one that has been downgraded."""
+    """Rebalances classic groups, for example one that has been downgraded."""
     persister: Callable[[], Persister] = no_persister
-    """The way to the share coordinator."""
+    """Sends requests to the share coordinator."""
     create_topics: CreateTopics = no_topics
-    """Has the controller create topics."""
+    """Creates topics through the controller."""

@@ -53,7 +53,9 @@ class Group(Protocol):
         """
 
     def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
-        """Returns from when on an offset that was committed then may expire; None if it may not."""
+        """Returns the time from which the retention of an offset with this commit timestamp counts; None if it does not
+        expire.
+        """
 
     def tombstones(self) -> list[Pair]:
         """Returns the tombstones of all the group's records but its offsets."""

@@ -56,7 +56,7 @@ def partition_of(key: str, partitions: int) -> int:
 
 
 def hash_map_order(keys: Iterable[str]) -> list[str]:
-    """Returns the keys in the order in which a ``java.util.HashMap`` gives them after they were put in this order.
+    """Returns the keys in the iteration order of a ``java.util.HashMap`` into which they were put in this order.
 
     >>> hash_map_order(["roundrobin", "range", "sticky"])
     ['sticky', 'range', 'roundrobin']
@@ -65,7 +65,7 @@ def hash_map_order(keys: Iterable[str]) -> list[str]:
 
 
 def timeline_order(keys: Iterable[str]) -> list[str]:
-    """Returns the keys in the order in which Kafka's ``TimelineHashMap`` gives them after they were put in this order.
+    """Returns the keys in the iteration order of Kafka's ``TimelineHashMap`` into which they were put in this order.
 
     >>> timeline_order(["range", "roundrobin", "sticky"])
     ['range', 'sticky', 'roundrobin']
@@ -102,16 +102,15 @@ def utf16_key(text: str) -> bytes:
 
 
 def copied_order(codes: Mapping[K, int]) -> list[K]:
-    """Returns keys by their ``hashCode`` in the order of ``new HashSet(collection)``, which is created with their
-    number."""
+    """Returns keys in the iteration order of ``new HashSet(collection)``, which sizes its table for their number."""
     return table_order(codes, capacity=max(int(len(codes) / LOAD_FACTOR) + 1, SMALLEST_TABLE))
 
 
 def table_order(codes: Mapping[K, int], *, capacity: int = SMALLEST_TABLE) -> list[K]:
-    """Returns keys in the order in which a ``HashMap`` gives them that they were put into in this order.
+    """Returns keys in the iteration order of a ``HashMap`` into which they were put in this order.
 
     :param codes: the ``hashCode`` of each key
-    :param capacity: what its constructor is given; the table has the next power of two
+    :param capacity: the argument of its constructor; the size of the table is the next power of two
     """
     size = 1 << (capacity - 1).bit_length()
     while len(codes) > size * LOAD_FACTOR:

@@ -162,7 +162,7 @@ class Joining:
                 result = self._rebalance.joined(group, successor, tells_members=is_leader)
                 self._rebalance.answer_join(group, successor, result._replace(skip_assignment=is_leader))
             else:
-                # A former leader would assign if it got its new id as the leader's. With the former one it is a
+                # A former leader would assign if it got its new id as the leader's. With the former id it is a
                 # follower.
                 result = self._rebalance.joined(group, successor, tells_members=False)
                 self._rebalance.answer_join(group, successor, result._replace(leader=old_leader))

@@ -21,18 +21,18 @@ class Kind(Protocol):
         """The appliers of its records."""
 
     def start(self) -> None:
-        """Starts deadlines: the log is loaded."""
+        """Starts the deadlines of members, once the log is loaded."""
 
     def topics_changed(self, names: Collection[str]) -> None:
-        """Takes notice of topics that were created, deleted, or have more partitions."""
+        """Notes that these topics were created or deleted, or have more partitions."""
 
 
 class KindModule(NamedTuple):
     """The module and class of a type."""
 
-    module: str  #: relative to this package
+    module: str  #: The module, relative to this package.
     name: str
-    record_types: Collection[int]  #: of its keys in ``__consumer_offsets``
+    record_types: Collection[int]  #: The types of its keys in ``__consumer_offsets``.
 
 
 KIND_MODULES = {

@@ -21,7 +21,7 @@ Applier = Callable[[Any, Any], None]
 """Applies a record: its key, and its value or None."""
 
 Written = Callable[[KafkaError | None], object]
-"""Called once, with None when records are safe, or with the error for the client."""
+"""Called once, with None when the records are durable, or with the error for the client."""
 
 logger = logging.getLogger(__name__)
 
@@ -30,10 +30,10 @@ VERSIONS: dict[type[CoordinatorValue], int] = {GroupMetadataValue: 3}
 
 
 class Write(Protocol):
-    """Appends records of a group as one batch, of the transaction of that producer where there is one.
+    """Appends records of a group as one batch, as part of the producer's transaction if there is a producer.
 
-    ``written`` may be called later, but is called in the order of the log; ``appended`` is called at once when the
-    records are in the log, before anything follows them there.
+    ``appended`` is called at once when the records are in the log, before any other append. ``written`` is called when
+    they are durable, in the order of the log.
     """
 
     def __call__(
@@ -56,7 +56,7 @@ class Ledger:
         applier_of: Callable[[type[CoordinatorKey]], Applier | None],
         appended: Callable[[Sequence[Pair]], object],
     ) -> None:
-        """:param applier_of: returns what applies records with such a key, or None
+        """:param applier_of: returns the applier of records with that key, or None
         :param appended: called with the records of each batch, after they have been applied
         """
         self._write = write
@@ -65,10 +65,10 @@ class Ledger:
         self._appliers: dict[type[CoordinatorKey], Applier | None] = {}
 
     def commit(self, group_id: str, records: Sequence[Pair], done: Written) -> None:
-        """Appends the records as one batch, applies them in order, and calls ``done`` when they are safe.
+        """Appends the records as one batch, applies them in order, and calls ``done`` when they are durable.
 
-        What cannot be appended is not applied: ``done`` gets the error, and nothing has changed. Without records it is
-        called at once.
+        Records that cannot be appended are not applied: ``done`` gets the error, and nothing has changed. Without
+        records ``done`` is called at once.
         """
         if not records:
             done(None)

@@ -31,7 +31,7 @@ class Join(NamedTuple):
     knows_member_id_required: bool = True
     """From version 4 on a new member gets its id first, and then joins with it (KIP-394)."""
     knows_skip_assignment: bool = True
-    """From version 9 on a leader that rejoins can be told not to assign (KIP-814)."""
+    """From version 9 on the response can tell a leader that rejoins to skip the assignment (KIP-814)."""
 
 
 class JoinedMember(NamedTuple):

@@ -61,7 +61,7 @@ class OffsetKeeping:
         self.offsets = GroupOffsets()
         self._groups: dict[str, Group] = {}
         self._unsafe: dict[str, list[ByPartition]] = {}
-        """By group, the commits that are in the log and not durable. They are not visible, and are deleted with the
+        """The commits that are in the log and not durable yet, by group. They are not visible, and are deleted with the
         group."""
         self._clock = clock
         self._deadlines = deadlines
@@ -125,21 +125,21 @@ class OffsetKeeping:
 
         self._append(group_id, records, then, producer)
 
-    def _heard_of(self, group: Group, member_id: str) -> None:
-        """Notes that a member has committed. For some types of groups that counts as a heartbeat."""
+    def _note_commit(self, group: Group, member_id: str) -> None:
+        """Notes that a member has committed. For classic groups that counts as a heartbeat."""
 
     # ---------------------------------------------------------------- offsets
 
     def commit_offsets(self, commit: OffsetCommit, reply: ErrorsReply) -> None:
         """Commits offsets, and replies with a result for each.
 
-        A commit with a producer is a TxnOffsetCommit, of a transaction that the group is known to be part of.
+        A commit with a producer is a TxnOffsetCommit. The caller has checked that the group is part of the transaction.
 
         :raises KafkaError: none of them can be committed
         """
         group = self._committing(commit)
         if commit.producer is None:
-            self._heard_of(group, commit.member_id)
+            self._note_commit(group, commit.member_id)
         now_ms = self._clock.time_ms()
         expires_ms = NO_EXPIRY
         if commit.retention_time_ms != NO_EXPIRY:
@@ -203,10 +203,11 @@ class OffsetKeeping:
             self._drop_if_bare(group.group_id)
 
     def fetch_offsets(self, group_id: str, member_id: str | None = None, member_epoch: int = -1) -> Topics:
-        """OffsetFetch: all that the group has committed, nothing for one that is not there. Not to be changed.
+        """Handles an OffsetFetch. Returns the group's offsets, which must not be modified; none if there is no such
+        group.
 
-        A member of a newer kind says who it is, and in which epoch it believes to be. KafkaError where it is wrong
-        about that.
+        A member of a newer type sends its id and its epoch, which are checked.
+        :raises KafkaError: the member or its epoch is not valid
         """
         group = self._groups.get(group_id)
         if group is not None:
@@ -214,11 +215,13 @@ class OffsetKeeping:
         return self.offsets.of(group_id)
 
     def unstable_offsets(self, group_id: str) -> Collection[Position]:
-        """Returns the positions that open transactions have offsets for (KIP-447), which must not be changed."""
+        """Returns the partitions for which open transactions have pending offsets (KIP-447), not to be modified."""
         return self.offsets.unstable(group_id)
 
     def delete_offsets(self, group_id: str, positions: Sequence[tuple[str, int]], reply: ErrorsReply) -> None:
-        """OffsetDelete, of (topic, partition)s that exist: a code for each; KafkaError for all of them."""
+        """Handles an OffsetDelete of partitions that exist. Replies with an error or None for each.
+        :raises KafkaError: the whole request is refused
+        """
         group = self._groups.get(group_id)
         if group is None or group.type == SHARE:
             raise GroupIdNotFound
@@ -294,5 +297,5 @@ def _is_abandoned(group: Group) -> bool:
 
 
 def _utf16_length(text: str) -> int:
-    """Returns the length that Java counts: characters beyond the first plane count twice."""
+    """Returns the length in Java: the number of UTF-16 code units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,4 +1,5 @@
-"""The persister: what share groups need of the store of their share partitions' state (KIP-932).
+"""The persister: the interface through which share groups initialize and delete the state of their share partitions
+(KIP-932).
 
 Knows nothing of where the state is stored.
 """

@@ -376,7 +376,7 @@ class Rebalance:
         if deadline is not None:
             deadline.cancel()
 
-    # ---------------------------------------------------------------- answers
+    # -------------------------------------------------------------- responses
 
     def answer(self, reply: Callable[[R], object], result: R) -> None:
         """Collects a response, which :meth:`give_answers` sends."""

@@ -20,7 +20,7 @@ NO_TIMESTAMP = -1
 
 
 def has_place_for(*texts: str | None, spare: int = 0) -> bool:
-    """Returns whether records can hold each of these strings with ``spare`` more bytes."""
+    """Returns whether each of these strings, with ``spare`` more bytes, is short enough for a record."""
     return all(text is None or len(text.encode()) + spare <= LONGEST_TEXT for text in texts)
 
 

@@ -50,7 +50,7 @@ class Replay:
         }
 
     def replay(self, key: bytes, value: bytes | None, transaction: Transaction | None = None) -> None:
-        """Applies one record. One of an unknown type is ignored. :raises MalformedMessage: it is not a record
+        """Applies one record. One of an unknown type is ignored. :raises MalformedMessage: it cannot be decoded
 
         An offset that was written in a transaction waits for its end.
         """
@@ -115,7 +115,7 @@ class Replay:
             value.client_host,
             value.session_timeout if value.rebalance_timeout == -1 else value.rebalance_timeout,
             value.session_timeout,
-            # Only what it said under the protocol that was chosen is kept.
+            # The record has the metadata for the selected protocol only.
             ((group.protocol_name or "", bytes(value.subscription)),),
             self._rebalance.session(group, value.member_id),
         )

@@ -1,8 +1,8 @@
-"""One shard of the group coordinator: the groups and offsets that one partition of ``__consumer_offsets`` keeps.
+"""One shard of the group coordinator: the groups and offsets of one partition of ``__consumer_offsets``.
 
-Does no I/O and knows no requests: commands come as calls, answers go to callbacks (or are returned, where nothing has
-to be waited for), records go out through one function, and come back through :meth:`GroupShard.replay`. Classic groups
-are served here; the newer kinds by themselves (:attr:`consumer`, :attr:`share`, :attr:`streams`). Apache Kafka's
+Does no I/O and knows no requests. A command is a call; its response is returned, or passed to a callback if it has to
+wait. Records are written through one function, and :meth:`GroupShard.replay` applies those of the log. The newer types
+of groups have modules of their own (:attr:`consumer`, :attr:`share`, :attr:`streams`). Follows Apache Kafka's
 ``GroupCoordinatorShard``.
 """
 
@@ -63,20 +63,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 GIVING_WAY = (CONSUMER, "streams")
-"""Kinds of which an empty group makes room for a classic one."""
+"""The types of which an empty group is replaced by a classic group."""
 
 EPOCH_KEYS: Mapping[type[CoordinatorKey], str] = {
     ConsumerGroupMetadataKey: CONSUMER,
     ShareGroupMetadataKey: SHARE,
     StreamsGroupMetadataKey: "streams",
 }
-"""Keys of the records that hold a group's epoch: each new epoch is a rebalance."""
+"""The keys of the records with a group's epoch. Each new epoch counts as a rebalance."""
 
 NO_PRODUCER_ID = -1
 
 
 class GroupShard(OffsetKeeping):
-    """The groups of one partition. Every command names a group that this partition keeps, or would keep.
+    """The groups of one partition. Every command names a group of this partition, which may not exist.
 
     >>> from barnabas.clock import ManualClock
     >>> clock = ManualClock()
@@ -107,10 +107,10 @@ class GroupShard(OffsetKeeping):
         persister: Callable[[], Persister] = no_persister,
         create_topics: CreateTopics = no_topics,
     ) -> None:
-        """The last five are for groups of the newer kinds: see :class:`Environment`.
+        """The last five parameters are for groups of the newer types: see :class:`Environment`.
 
         :param index: the partition of ``__consumer_offsets``
-        :param rebalances: counts the rebalances by type of group
+        :param rebalances: counts the rebalances by group type
         """
         self._rebalances = Counter[str]() if rebalances is None else rebalances
         ledger = Ledger(write, self._applier_of, self._count_epochs)
@@ -169,13 +169,13 @@ class GroupShard(OffsetKeeping):
         self._rebalances[GROUP_TYPE] += 1
 
     def topics_changed(self, names: Collection[str]) -> None:
-        """Topics of these names were made, deleted, or have more partitions."""
+        """Notes that these topics were created or deleted, or have more partitions."""
         self._kinds.topics_changed(names)
 
     # ---------------------------------------------------------------- members
 
     def join(self, join: Join, reply: JoinReply) -> None:
-        """JoinGroup: replies when the group is complete."""
+        """Handles a JoinGroup. Replies once all members have joined."""
         group = self._groups.get(join.group_id)
         if isinstance(group, ClassicGroup):
             self._joining.join(group, join, reply)
@@ -187,7 +187,9 @@ class GroupShard(OffsetKeeping):
             self._join_first(join, reply)
 
     def _join_newer(self, group: Group, join: Join, reply: JoinReply) -> None:
-        """Consumer groups take members of the classic protocol; when empty, they and streams groups give way."""
+        """Joins a group of a newer type. A consumer group accepts members of the classic protocol; an empty group is
+        replaced.
+        """
         if group.type == CONSUMER and not group.is_empty:
             self.consumer.classic.join(join, reply)
         elif group.type not in GIVING_WAY or not group.is_empty:
@@ -198,7 +200,7 @@ class GroupShard(OffsetKeeping):
             self._join_instead(group, join, reply)
 
     def _join_instead(self, group: Group, join: Join, reply: JoinReply) -> None:
-        """Put a classic group in the place of one that is empty; offsets stay."""
+        """Replaces an empty group by a classic group, which keeps the offsets."""
         successor = ClassicGroup(group.group_id, self._clock.time_ms())
 
         def written(error: KafkaError | None) -> None:
@@ -210,12 +212,12 @@ class GroupShard(OffsetKeeping):
         self._ledger.commit(group.group_id, [*group.tombstones(), new_group_pair(successor)], written)
 
     def _join_first(self, join: Join, reply: JoinReply) -> None:
-        """Make the group, and write that it is there before anybody hears of it."""
+        """Creates the group, and joins the member once the record of the group is durable."""
         group = self._create(join.group_id)
 
         def written(error: KafkaError | None) -> None:
             if error is None:
-                self.join(join, reply)  # to the group that is there now: this one may be deleted already
+                self.join(join, reply)  # The group may have been deleted and created again during the write.
                 return
             reply(JoinResult.refused(error, join.member_id))
             if self._groups.get(group.group_id) is group:
@@ -225,7 +227,7 @@ class GroupShard(OffsetKeeping):
         self._write(group.group_id, [new_group_record(group)], written)
 
     def sync(self, sync: Sync, reply: SyncReply) -> None:
-        """SyncGroup: replies when the leader has assigned."""
+        """Handles a SyncGroup. Replies once the leader has sent the assignment."""
         group = self._groups.get(sync.group_id)
         if isinstance(group, ClassicGroup):
             self._rebalance.sync(group, sync, reply)
@@ -235,7 +237,9 @@ class GroupShard(OffsetKeeping):
             reply(SyncResult.refused(UnknownMemberId()))
 
     def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> None:
-        """Heartbeat. :raises KafkaError: REBALANCE_IN_PROGRESS if the member has to rejoin, or why it is refused"""
+        """Handles a Heartbeat. :raises KafkaError: the member has to rejoin (REBALANCE_IN_PROGRESS), or the request is
+        refused
+        """
         group = self._groups.get(group_id)
         if group is not None and group.type == CONSUMER:
             self.consumer.classic.heartbeat(group_id, member_id, group_instance_id, generation_id)
@@ -245,7 +249,7 @@ class GroupShard(OffsetKeeping):
             raise UnknownMemberId
 
     def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> list[LeaveResult]:
-        """LeaveGroup: returns the result of each member."""
+        """Handles a LeaveGroup. Returns the result of each member."""
         group = self._groups.get(group_id)
         if group is not None and group.type == CONSUMER:
             return self.consumer.classic.leave(group_id, leaving)
@@ -256,7 +260,7 @@ class GroupShard(OffsetKeeping):
     # ----------------------------------------------------------------- groups
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """DescribeGroups, one of them. :raises GroupIdNotFound: there is no classic group of that id"""
+        """Describes one classic group. :raises GroupIdNotFound: there is no classic group with that id"""
         group = self._groups.get(group_id)
         if group is None or not group.is_written:
             raise GroupIdNotFound(f"Group {group_id} not found.")
@@ -265,7 +269,7 @@ class GroupShard(OffsetKeeping):
         return group.describe()
 
     def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
-        """ListGroups: returns the groups in these states and of these types, in any case; all where none are given."""
+        """Returns the groups in these states and of these types, ignoring case; without states or types all match."""
         wanted_states = {state.lower() for state in states}
         wanted_types = {each.lower() for each in types}
         return [
@@ -277,14 +281,14 @@ class GroupShard(OffsetKeeping):
         ]
 
     def delete(self, group_id: str, reply: ErrorReply) -> None:
-        """DeleteGroups, one of them, with its offsets: replies when that is written."""
+        """Deletes one group and its offsets. Replies once the tombstones are durable."""
         group = self._groups.get(group_id)
         if group is None:
             reply(GroupIdNotFound())
         elif not group.is_empty:
             reply(NonEmptyGroup())
         else:
-            # The state of a share group's partitions goes before the group does.
+            # The state of its share partitions is deleted before the group.
             delete = self.share.delete if group.type == SHARE else self._delete
             delete(group, reply)
 
@@ -300,7 +304,7 @@ class GroupShard(OffsetKeeping):
         self._replay.replay(key, value, transaction)
 
     def replay_end_marker(self, producer_id: int, is_commit: bool) -> None:
-        """Applies the end of the producer's transaction: its offsets count now, or are dropped."""
+        """Applies the end of the producer's transaction: its pending offsets become visible, or are dropped."""
         self.offsets.end(Transaction(self._index, producer_id), is_commit)
 
     def loaded(self) -> None:
@@ -312,7 +316,7 @@ class GroupShard(OffsetKeeping):
         self._deadlines.set(self._retention_check, self.config.offsets_retention_check_interval_ms / 1000)
 
     def unloaded(self) -> None:
-        """Drops all groups, and answers NOT_COORDINATOR to the requests that wait in them."""
+        """Drops all groups, and replies NOT_COORDINATOR to the requests that wait in them."""
         groups = list(self._groups.values())
         self._groups.clear()
         self.offsets.clear()
@@ -323,8 +327,8 @@ class GroupShard(OffsetKeeping):
             else:
                 group.close()
 
-    def _heard_of(self, group: Group, member_id: str) -> None:
-        """A commit is as good as a heartbeat of a classic member."""
+    def _note_commit(self, group: Group, member_id: str) -> None:
+        """Restarts the session of a classic member: its commit counts as a heartbeat."""
         if isinstance(group, ClassicGroup) and group.state in (State.STABLE, State.PREPARING_REBALANCE):
             member = group.members.get(member_id)
             if member is not None:
@@ -335,7 +339,7 @@ class Shards(Protocol):
     """The shards of the group coordinator on this node."""
 
     def shard(self, group_id: str, /) -> GroupShard:
-        """Returns the shard that keeps the group.
+        """Returns the shard of the group.
 
         :raises NotCoordinator: it is not on this node
         :raises CoordinatorLoadInProgress: it is being loaded

@@ -16,7 +16,7 @@ class StreamsGroupCoordinator:
         self._shards = shards
 
     def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        """StreamsGroupHeartbeat: replies when what it changes is written."""
+        """Handles a StreamsGroupHeartbeat. Replies once its records are durable."""
         try:
             validate(request)
             groups = self._shards.shard(request.group_id).streams
@@ -26,11 +26,11 @@ class StreamsGroupCoordinator:
             groups.heartbeat(request, reply)
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """StreamsGroupDescribe, one of them. :raises GroupIdNotFound: there is no streams group of that id"""
+        """Describes one group. :raises GroupIdNotFound: there is no streams group with that id"""
         return self._shards.shard(group_id).streams.describe(group_id)
 
     def describe_topology(self, group_id: str, member_id: str, topology_epoch: int, description: object) -> None:
-        """StreamsGroupTopologyDescriptionUpdate: keeps what a member says of the topology.
+        """Handles a StreamsGroupTopologyDescriptionUpdate: stores a member's description of the topology.
 
         :raises KafkaError: there is no such group, member or topology
         """

@@ -9,7 +9,7 @@ from barnabas.groups.assigning.subscriber import Assignment, Subscriber, TopicsV
 from barnabas.groups.java_hash import hash_map_order, uuid_key
 
 ROUNDS = 16
-"""How often the topics are gone through at most."""
+"""The maximum number of rounds over all topics."""
 
 NOBODY = -1
 

@@ -104,7 +104,7 @@ class PartitionShares(Generic[Share]):
         self._desired = {
             member: math.ceil(each * (index + 1)) - math.ceil(each * index) for index, member in enumerate(members)
         }
-        self._members_of: dict[Share, dict[int, bool]] = {}  # False: revoked
+        self._members_of: dict[Share, dict[int, bool]] = {}  # False once the member has to revoke it
         self._shares_of: dict[int, dict[Share, bool]] = {}
 
     def add_current(self, member: int, shares: Iterable[Share]) -> None:

@@ -75,7 +75,7 @@ class ConsumerGroup:
         """The subscribed regular expressions."""
         self.resolved: dict[str, ResolvedRegex] = {}
         self.assignors = Counts()
-        """The assignors that members ask for."""
+        """The assignors that members prefer."""
         self.classic_members = 0
         """How many members use the classic protocol."""
         self.keeps_partition_metadata = False
@@ -191,7 +191,9 @@ class ConsumerGroup:
                     self._owners.pop(topic_id, None)
 
     def assignor(self, former: Member | None = None, member: Member | None = None) -> str | None:
-        """Returns the assignor that most members ask for, with ``member`` instead of ``former``; None if none asks."""
+        """Returns the assignor that most members prefer, with ``member`` instead of ``former``; None if none prefers
+        one.
+        """
         counts = Counts(self.assignors)
         for each, change in ((former, -1), (member, 1)):
             if each is not None and each.server_assignor is not None:
@@ -284,7 +286,9 @@ class ConsumerGroup:
         return error(f"Member {member.member_id} is in epoch {member.epoch}, not in {epoch}.")
 
     def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
-        """Returns the timestamp of the commit: offsets of topics without subscribers expire from then on."""
+        """Returns the timestamp of the commit, from which the retention of offsets of topics without subscribers
+        counts.
+        """
         return commit_timestamp_ms
 
     # ----------------------------------------------------------------- topics

@@ -149,12 +149,12 @@ class Leaving:
             self.fence(group_id, member_id, why, group.revocations.get(member_id))
 
     def start(self) -> None:
-        """Starts all sessions and rebalance timeouts: the log is loaded."""
+        """Starts all sessions and rebalance timeouts, once the log is loaded."""
         for group in self._directory.all():
             self.expect_all(group.group_id)
 
     def expect_all(self, group_id: str) -> None:
-        """Starts the sessions and rebalance timeouts of all members: the group has just been loaded or upgraded."""
+        """Starts the sessions and rebalance timeouts of a group that has just been loaded or upgraded."""
         group = self._directory.find(group_id)
         for member in group.members.values() if group is not None else ():
             classic = member.classic

@@ -220,7 +220,7 @@ class Membership:
         return False
 
     def assignor_of(self, group: ConsumerGroup, former: Member | None = None, member: Member | None = None) -> str:
-        """Returns the assignor that most members ask for, if it exists here; the default otherwise."""
+        """Returns the assignor that most members prefer, if this broker has it; the default otherwise."""
         name = group.assignor(former, member)
         return name if name in ASSIGNORS else names_of(self.environment.config()["group.consumer.assignors"])[0]
 

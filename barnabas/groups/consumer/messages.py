@@ -39,7 +39,7 @@ class Heartbeat(NamedTuple):
     client_host: str = ""
     """In Kafka's format: "/127.0.0.1"."""
     brings_id: bool = True
-    """The member generates its id, as it does from version 1 on (KIP-1082). Before, it may ask for one."""
+    """The member generates its id, as it does from version 1 on (KIP-1082). Before, the coordinator may generate it."""
     visible: Visible | None = None
     """Returns the topics that the member may see of what a regular expression matches; None if it may see all."""
 

@@ -86,7 +86,7 @@ def resolve(
 ) -> tuple[list[Pair], int]:
     """Returns the records of what the expressions match, and the group epoch after them.
 
-    :param visible: returns the topics that the member that asks may see; None if it may see all
+    :param visible: returns the topics that the requesting member may see; None if it may see all
     """
     image = topics.image()
     new_records: list[Pair] = []

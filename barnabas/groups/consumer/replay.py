@@ -40,7 +40,7 @@ class Replay:
         self._groups = groups
         self._new_group = new_group
         self.deleted: dict[str, int] | None = {}
-        """The groups that were deleted while the log is read, and their epochs; None afterwards."""
+        """The groups that were deleted while the log was loaded, and their epochs; None once it is loaded."""
         self.appliers: dict[type[CoordinatorKey], Applier] = {
             ConsumerGroupMetadataKey: self._group,
             ConsumerGroupPartitionMetadataKey: self._partition_metadata,
@@ -56,7 +56,7 @@ class Replay:
         return group if isinstance(group, ConsumerGroup) else None
 
     def _obtain(self, group_id: str) -> ConsumerGroup:
-        """Returns the group. It replaces a group of another kind that has nothing but offsets."""
+        """Returns the group. It replaces a group of another type that has nothing but offsets."""
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group

@@ -45,7 +45,7 @@ class Topics:
         return group_hash(hashes)
 
     def subscription_of(self, member: Member, resolved: Resolved) -> Callable[[bytes], bool]:
-        """Returns a function that tells whether the member subscribes to the topic with an id.
+        """Returns a predicate: whether the member subscribes to the topic with that id.
 
         A topic that does not exist and a regular expression that is not resolved match nothing.
         """

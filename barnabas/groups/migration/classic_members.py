@@ -1,8 +1,9 @@
 """Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
-Knows nothing of requests. The broker assigns partitions to them as to all other members. What a heartbeat tells a
-member of the consumer protocol, they learn by joining and syncing again. No member is the leader. Follows the methods
-of Apache Kafka's ``GroupMetadataManager`` whose names end in ``ToConsumerGroup`` (KIP-848).
+Knows nothing of requests. The broker assigns partitions to them as to all other members. They get a new assignment by
+joining and syncing again, where a member of the consumer protocol gets it in the response to a heartbeat. No member is
+the leader. Follows the methods of Apache Kafka's ``GroupMetadataManager`` whose names end in ``ToConsumerGroup``
+(KIP-848).
 """
 
 import logging

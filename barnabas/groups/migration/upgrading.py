@@ -36,7 +36,7 @@ class Upgrading:
         """Returns the consumer group that ``classic`` becomes, and adds the records that create it.
 
         All members get the group's generation as their epoch, and keep their partitions. Members that wait for a
-        response are told to rejoin.
+        response get REBALANCE_IN_PROGRESS, and rejoin.
 
         :raises GroupIdNotFound: the group stays a classic group
         """
@@ -123,7 +123,7 @@ class Upgrading:
         ]
 
     def _answer_waiting(self, classic: ClassicGroup) -> None:
-        """Tells members that wait for a rebalance to rejoin."""
+        """Replies REBALANCE_IN_PROGRESS to members that wait, so that they rejoin."""
         rebalance = self._environment.classic
         for member in classic.members.values():
             rebalance.answer_join(classic, member, JoinResult.refused(RebalanceInProgress(), member.member_id))
@@ -131,7 +131,9 @@ class Upgrading:
 
 
 def _without_duplicates(members: Iterable[Member]) -> list[Member]:
-    """Removes partitions that several members claim from all but the first. The others learn of it when they rejoin."""
+    """Removes partitions that several members claim from all but the first. The others get an assignment without them
+    when they rejoin.
+    """
     taken: set[tuple[bytes, int]] = set()
     found = []
     for member in members:

@@ -189,7 +189,7 @@ class ShareGroups:
         self._remove(group, member_id, written)
 
     def start(self) -> None:
-        """Starts all sessions: the log is loaded."""
+        """Starts all sessions, once the log is loaded."""
         for group in list(self._groups.values()):
             if isinstance(group, ShareGroup):
                 for member_id in group.members:
@@ -200,7 +200,7 @@ class ShareGroups:
     # ----------------------------------------------------------------- topics
 
     def topics_changed(self, names: Collection[str]) -> None:
-        """Takes notice of topics that were created, deleted, or have more partitions."""
+        """Notes that these topics were created or deleted, or have more partitions."""
         for group in list(self._groups.values()):
             if isinstance(group, ShareGroup):
                 if any(map(group.is_subscribed_to, names)):
@@ -213,7 +213,7 @@ class ShareGroups:
         """Returns the group.
 
         :param kind: what the error calls a missing group
-        :raises GroupIdNotFound: there is no share group of that id
+        :raises GroupIdNotFound: there is no share group with that id
         """
         group: Group | None = self._groups.get(group_id)
         if isinstance(group, ShareGroup):

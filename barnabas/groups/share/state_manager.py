@@ -59,7 +59,7 @@ class StateManager:
         """Returns whether the group still exists, and was not replaced."""
         return self._environment.groups.get(group.group_id) is group
 
-    # ----------------------------------------------------------- to be read
+    # ------------------------------------------------------ initialization
 
     def uninitialized(self, group: ShareGroup, topic_names: Collection[str]) -> dict[bytes, Topic]:
         """Returns the partitions of those topics that have no state, and are not being initialized.

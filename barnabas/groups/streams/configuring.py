@@ -12,7 +12,7 @@ from barnabas.groups.streams.states import Status
 from barnabas.groups.streams.topology import Subtopology, TopicInfo, Topology, copartitioned, inputs
 
 MAX_NAMED_TOPICS = 5
-"""How many topics a status names at most."""
+"""The maximum number of topics that a status names."""
 
 BROKERS_DEFAULT = -1
 
@@ -41,7 +41,7 @@ class ConfiguredSubtopology(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Why a topology is not ready, as the status tells its members."""
+    """Why a topology is not ready: a status for its members."""
 
     status: Status
     detail: str
@@ -211,7 +211,7 @@ def _known(partitions_of: PartitionsOf, topic: str) -> int:
     return count
 
 
-# ---------------------------------------------------------------- what comes of them
+# ---------------------------------------------------------------- internal topics
 
 
 def _subtopology(

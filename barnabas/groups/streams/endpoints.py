@@ -36,6 +36,6 @@ def _partitions(
             continue
         partitions = sorted(its_partitions)
         read = subtopologies[each].source_topics | subtopologies[each].repartition_sources.keys()
-        # Of a topic with fewer partitions than the member has tasks, the first ones, as in Apache Kafka.
+        # If the topic has fewer partitions than the member has tasks, the first ones, as in Apache Kafka.
         found += [(name, partitions[: len(topics[name].partitions)]) for name in sorted(read) if name in topics]
     return found

@@ -140,8 +140,8 @@ def _fenced(request: Heartbeat, member: Member, greater: str) -> FencedMemberEpo
 def knows_its_tasks(request: Heartbeat, member: Member) -> bool:
     """Returns whether the member knows the tasks that were assigned to it before this heartbeat.
 
-    Apache Kafka 4.3 tells each assignment once, and a member that misses the response never runs its tasks. Here it is
-    sent again if it is one epoch behind, or reports fewer tasks than it was assigned.
+    Apache Kafka 4.3 sends each assignment once, and a member that misses the response never runs its tasks. Here the
+    assignment is sent again to a member that is one epoch behind, or reports fewer tasks than it was assigned.
     """
     if request.member_epoch != member.epoch:
         return False

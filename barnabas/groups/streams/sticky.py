@@ -226,7 +226,7 @@ class _Assigning:
             queue.push(process.load, process)
         return is_given
 
-    # ------------------------------------------------------------ who has least
+    # ------------------------------------------------------------ least loaded
 
     def _least_loaded(self, members: list[_Member] | None, task: TaskId | None) -> _Member | None:
         """Returns the least loaded of the members, if its process does not have the task yet.

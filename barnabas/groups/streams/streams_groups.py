@@ -155,8 +155,8 @@ class StreamsGroups:
     def _find(self, group_id: str, kind: str = "Group") -> StreamsGroup:
         """Returns the streams group.
 
-        :param kind: what the error calls a group that there is not
-        :raises GroupIdNotFound: there is no streams group of that id
+        :param kind: what the error calls a missing group
+        :raises GroupIdNotFound: there is no streams group with that id
         """
         group = self._groups.get(group_id)
         if isinstance(group, StreamsGroup):
@@ -273,7 +273,7 @@ class StreamsGroups:
     def _awaits_members(self, group: StreamsGroup) -> bool:
         """Returns whether the group's first assignment is delayed. An empty group starts the delay."""
         if self._groups.get(group.group_id) is not group:
-            self._removed(group.group_id)  # a former group with that id may have been lost with its log
+            self._removed(group.group_id)  # An earlier group with that id may be gone, as its log was lost.
         deadline = self._first_assignments.get(group.group_id)
         if deadline is None and group.is_empty:
             delay_ms = self._setting(group.group_id, "initial.rebalance.delay.ms")
@@ -310,7 +310,7 @@ class StreamsGroups:
         """Creates internal topics. One that cannot be created is reported by the next heartbeats, and tried again
         after two heartbeat intervals."""
         now = self._environment.clock.monotonic()
-        # The first heartbeat's group is not the one that its records have made by now.
+        # The group of a first heartbeat is a temporary one; its records have created the stored group.
         there = self._groups.get(group.group_id)
         errors = (there if isinstance(there, StreamsGroup) else group).creation_errors
         for name in [name for name, (_, until) in errors.items() if until <= now]:
@@ -336,7 +336,7 @@ class StreamsGroups:
     # ------------------------------------------------------------- inspection
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """Describes one group. :raises GroupIdNotFound: there is no streams group of that id"""
+        """Describes one group. :raises GroupIdNotFound: there is no streams group with that id"""
         return self._find(group_id).describe()
 
     def describe_topology(self, group_id: str, member_id: str, topology_epoch: int, description: object) -> None:
@@ -355,15 +355,14 @@ class StreamsGroups:
     # ------------------------------------------------------- start, follow
 
     def start(self) -> None:
-        """Starts the sessions of all members: the log is loaded."""
+        """Starts the sessions of all members, once the log is loaded."""
         for group in list(self._groups.values()):
             if isinstance(group, StreamsGroup):
                 for member in list(group.members.values()):
                     self._set_deadlines(group.group_id, member)
 
     def topics_changed(self, names: Collection[str]) -> None:
-        """Takes notice of topics that were created, deleted, or have more partitions: topologies are configured
-        again."""
+        """Notes that these topics were created or deleted, or have more partitions: topologies are configured again."""
         for group in self._groups.values():
             if isinstance(group, StreamsGroup) and group.topology is not None:
                 group.topic_changes += not group.topology.required_topics.isdisjoint(names)

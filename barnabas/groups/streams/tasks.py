@@ -43,7 +43,7 @@ class Target(NamedTuple):
         )
 
     def is_within(self, held: "TasksWithEpochs") -> bool:
-        """Returns whether all of this is in the other tasks."""
+        """Returns whether all of these tasks are in the other ones."""
         return (
             all(partitions <= held.active.get(each, {}).keys() for each, partitions in self.active.items())
             and all(partitions <= held.standby.get(each, frozenset()) for each, partitions in self.standby.items())
