@@ -1,4 +1,4 @@
 """One node's requests to another.
 
-Knows nothing of what the requests mean, nor of who leads or coordinates what: a request goes to a node, by its id.
+Knows nothing of what the requests mean, nor of leaders and coordinators: a request goes to a node, by its id.
 """

@@ -1,7 +1,6 @@
 """A connection to another node: requests go out, and their responses come back in the same order.
 
-Knows nothing of nodes, nor of when a connection is made. The client's side of the protocol that
-``barnabas.server.connection`` serves.
+Knows nothing of nodes, nor of when a connection is made. It is the client of ``barnabas.server.connection``.
 """
 
 import asyncio
@@ -21,37 +20,37 @@ from barnabas.wire.types import skip_tags
 logger = logging.getLogger(__name__)
 
 SMALL = 16 * 1024
-"""The pieces of a request below this many bytes are joined: one copy costs less than one more piece to send."""
+"""Pieces of a request smaller than this are joined, since a copy costs less than sending one more piece."""
 
 _header = struct.Struct(">ihhih")
 
 
 class Limits(NamedTuple):
-    """What a connection is held to."""
+    """The limits of a connection."""
 
     longest_idle_s: float  #: ``connections.max.idle.ms``
-    largest: int  #: the number of bytes that a response may have
+    largest: int  #: the maximum size of a response in bytes
 
 
 class Sent:
-    """A request that waits for its response, or to be sent."""
+    """A request that waits to be sent, or for its response."""
 
     __slots__ = ("correlation_id", "deadline", "done", "request", "version")
 
     def __init__(self, request: Request, version: int, deadline: float, done: Done) -> None:
         self.request = request
         self.version = version
-        self.deadline = deadline  #: by the monotonic clock
+        self.deadline = deadline  #: when it times out, by the monotonic clock
         self.done = done
         self.correlation_id = -1
 
 
 class PeerConnection(asyncio.BufferedProtocol):
-    """The connection once it is made; :attr:`is_closed` afterwards.
+    """An established connection, until it is closed (:attr:`is_closed`).
 
-    :param name: of the other side, for the log
+    :param name: the name of the other node, for the log
     :param client_id: the client id of all its requests
-    :param check_at: called with the moment, by the monotonic clock, at which :meth:`check` has to be called
+    :param check_at: called with the time, by the monotonic clock, at which :meth:`check` has to be called
     :param on_lost: called once when the connection is closed, by either side
     """
 
@@ -66,7 +65,7 @@ class PeerConnection(asyncio.BufferedProtocol):
     ) -> None:
         self.name = name
         self.is_closed = False
-        self.renewal: asyncio.Task[None] | None = None  #: the authentication that requests are held for
+        self.renewal: asyncio.Task[None] | None = None  #: the re-authentication for which requests are held back
         self._client_id = client_id.encode()
         self._now = clock.monotonic
         self._limits = limits
@@ -74,22 +73,23 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._on_lost = on_lost
         self._transport: asyncio.Transport | None = None
         self._in_flight: deque[Sent] = deque()
-        self._held: deque[Sent] | None = None  # what waits for the end of a re-authentication
+        self._held: deque[Sent] | None = None  # requests that wait for the end of a re-authentication
         self._next_correlation_id = 0
         self._last_active = 0.0
         self._memory = ResponseMemory()
         self._small = memoryview(bytearray(BUFFER_SIZE))
-        self._receiving = self._small  # into it, or into the memory of one large response
-        self._begin = self._end = 0  # what of it has been received and not been answered
+        self._receiving = self._small  # data is received into it, or into the memory of one large response
+        self._begin = self._end = 0  # the part with responses that were not handled yet
 
     # ------------------------------------------------------------ sending
 
     def send(self, request: Request, version: int, deadline: float, done: Done) -> None:
         """Sends the request. ``done`` gets its response, or NETWORK_EXCEPTION or REQUEST_TIMED_OUT, later.
 
-        A time-out closes the connection: the responses to later requests could not come before (``NetworkClient``).
+        A time-out closes the connection, since responses arrive in order and later ones would be late, too
+        (``NetworkClient``).
 
-        :param deadline: when the response is overdue, by the monotonic clock
+        :param deadline: when the request times out, by the monotonic clock
         """
         if self._held is None or self.is_closed:
             self.send_now(request, version, deadline, done)
@@ -98,7 +98,7 @@ class PeerConnection(asyncio.BufferedProtocol):
             self._check_at(deadline)
 
     def send_now(self, request: Request, version: int, deadline: float, done: Done) -> None:
-        """Sends the request, even if others are held."""
+        """Sends the request, even if others are held back."""
         if self.is_closed:
             done(None, NetworkException())
         else:
@@ -123,11 +123,11 @@ class PeerConnection(asyncio.BufferedProtocol):
             transport.writelines(pieces)
 
     def hold(self) -> None:
-        """Sends no request but those of :meth:`send_now`, until :meth:`release`."""
+        """Holds back all requests but those of :meth:`send_now`, until :meth:`release`."""
         self._held = deque()
 
     def release(self) -> None:
-        """Sends what was held."""
+        """Sends the requests that were held back."""
         held, self._held = self._held, None
         for sent in held or ():
             if self.is_closed:
@@ -156,7 +156,7 @@ class PeerConnection(asyncio.BufferedProtocol):
     # ------------------------------------------------------------ time
 
     def check(self) -> None:
-        """Closes the connection if a response is overdue, or if nobody has used it for long."""
+        """Closes the connection if a request has timed out, or if the connection has been idle for too long."""
         now = self._now()
         waiting = [*self._in_flight, *(self._held or ())]
         overdue = [sent for sent in waiting if sent.deadline <= now]
@@ -199,7 +199,7 @@ class PeerConnection(asyncio.BufferedProtocol):
             self.close(f"its response cannot be read: {error}", level=logging.WARNING)
 
     def _take_small(self) -> None:
-        """Takes all whole responses out of the small buffer, and makes room for the rest of the last one."""
+        """Handles all complete responses in the small buffer, and makes room for the rest of the last one."""
         small = self._small
         while not self.is_closed and (there := self._end - self._begin) >= 4:
             size = int.from_bytes(small[self._begin : self._begin + 4], signed=True)
@@ -220,7 +220,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._begin, self._end = 0, left
 
     def _receive_large(self, size: int) -> None:
-        """Goes on with memory of the response's own, into which the rest is received without a copy."""
+        """Continues with memory for this response alone, into which the rest is received without a copy."""
         frame = self._memory.take(size)
         there = self._end - self._begin - 4
         frame[:there] = self._small[self._begin + 4 : self._end]
@@ -229,7 +229,7 @@ class PeerConnection(asyncio.BufferedProtocol):
     # ------------------------------------------------------------ responses
 
     def _answered(self, frame: memoryview) -> None:
-        """Passes the response in ``frame`` to its caller, who may keep views of it."""
+        """Passes the response in ``frame`` to its callback, which may keep views of it."""
         correlation_id = int.from_bytes(frame[:4], signed=True)
         if not self._in_flight or self._in_flight[0].correlation_id != correlation_id:
             raise MalformedMessage(f"correlation id {correlation_id} is not that of the oldest request")
@@ -243,7 +243,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._settle(sent, response, None)
 
     def _settle(self, sent: Sent, response: Any, error: KafkaError | None) -> None:
-        """Calls back; a bug in one callback must not keep the others waiting."""
+        """Calls back. An exception of one callback must not affect the others."""
         try:
             sent.done(response, error)
         except Exception:

@@ -1,4 +1,4 @@
-"""Requests that are part of making a connection: their responses are awaited.
+"""The requests at the beginning of a connection, whose responses are awaited.
 
 Knows nothing of what the requests are for.
 """
@@ -11,11 +11,13 @@ from barnabas.peers.peers import Done
 from barnabas.wire.message import Request
 
 FOREVER = float("inf")
-"""Whoever makes a connection has a time-out around all of it."""
+"""No deadline of its own: the caller limits the time of the whole handshake."""
 
 
 class NewConnection(Protocol):
-    """A connection that sends these requests before all others (:class:`barnabas.peers.connection.PeerConnection`)."""
+    """A new connection, which sends these requests before all others
+    (:class:`barnabas.peers.connection.PeerConnection`).
+    """
 
     def send_now(self, request: Request, version: int, deadline: float, done: Done, /) -> None: ...
 
@@ -23,7 +25,7 @@ class NewConnection(Protocol):
 async def response_to(connection: NewConnection, request: Request, version: int) -> Any:
     """Sends the request, and returns its response.
 
-    :raises KafkaError: the connection breaks
+    :raises KafkaError: the connection is lost
     """
     answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 

@@ -1,6 +1,6 @@
 """Nodes in this process: a request is a call, and its response a callback.
 
-Knows nothing of handlers: each node brings the function that answers its requests.
+Knows nothing of handlers: each node provides the function that handles its requests.
 """
 
 from collections.abc import Callable
@@ -13,18 +13,18 @@ from barnabas.wire.message import Request, Response
 
 
 class Node(NamedTuple):
-    """What a node brings."""
+    """What a node provides."""
 
     answer: Callable[[Request, int, Done], object]
-    """Answers a request of that version."""
+    """Handles a request of that version."""
     newest_version: Callable[[Request], int]
-    """The newest version in which the node answers such a request."""
+    """The newest version of such a request that the node supports."""
 
 
 class InProcessPeers:
-    """The nodes that have joined. A request waits for no turn of the event loop unless its handler does.
+    """The nodes that have joined. A request is handled at once, unless its handler waits.
 
-    :param encodes: whether requests and responses go through their bytes, so that no two nodes share an object
+    :param encodes: whether requests and responses are encoded and decoded, so that no two nodes share an object
     """
 
     def __init__(self, *, encodes: bool = False) -> None:
@@ -32,17 +32,19 @@ class InProcessPeers:
         self._nodes: dict[int, Node] = {}
 
     def join(self, node_id: int, node: Node) -> None:
-        """Lets requests reach the node."""
+        """Adds the node: requests can reach it from now on."""
         self._nodes[node_id] = node
 
     def leave(self, node_id: int) -> None:
-        """Lets no request reach the node any more."""
+        """Removes the node: requests cannot reach it any more."""
         self._nodes.pop(node_id, None)
 
     def send(
         self, node_id: int, request: Request, done: Done, *, lane: str = "", timeout_ms: int | None = None
     ) -> None:
-        """Has the node answer. There are no lanes, since nothing waits, and the handlers' own time-outs suffice."""
+        """Passes the request to the node. Lanes and time-outs are not needed, since nothing is queued, and handlers
+        have time-outs.
+        """
         node = self._nodes.get(node_id)
         if node is None:
             done(None, NetworkException())
@@ -54,7 +56,7 @@ class InProcessPeers:
         node.answer(request, version, done)
 
     def versions_of(self, node_id: int) -> ApiVersions | None:
-        """Returns None: all nodes in a process are of one build."""
+        """Returns None: all nodes in a process have the same versions."""
         return None
 
 

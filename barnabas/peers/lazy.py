@@ -1,7 +1,7 @@
 """The nodes of a cluster as one node reaches them: itself in the process, the others over the network.
 
-Knows nothing of connections, and imports nothing of them before the first request to another node: a node that is
-alone has none.
+Knows nothing of connections. Their modules are imported with the first request to another node, which a single node
+never sends.
 """
 
 import logging
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class LazyPeers:
-    """Peers of which ``local`` answers for the node itself, and ``connect`` makes what reaches the others."""
+    """Peers: ``local`` handles requests to the node itself, and ``connect`` creates the peers for all other nodes."""
 
     def __init__(self, node_id: int, local: Peers, connect: Callable[[], "NetworkPeers"]) -> None:
         self._node_id = node_id
@@ -44,9 +44,9 @@ class LazyPeers:
         cast("NetworkPeers", self._network).send(node_id, request, done, lane=lane, timeout_ms=timeout_ms)
 
     def prepare(self) -> None:
-        """Makes what reaches the others, before it is needed.
+        """Creates the peers for the other nodes before the first request.
 
-        :raises ConfigError: their listener's configs are not valid on this node
+        :raises ConfigError: the configs of the inter-broker listener are not valid on this node
         """
         if self._network is None:
             self._network = self._connect()
@@ -55,6 +55,6 @@ class LazyPeers:
         return None if self._network is None else self._network.versions_of(node_id)
 
     def close(self) -> None:
-        """Closes the connections. Whoever waits for a response gets NETWORK_EXCEPTION."""
+        """Closes the connections. Pending requests get NETWORK_EXCEPTION."""
         if self._network is not None:
             self._network.close()

@@ -1,20 +1,20 @@
-"""The memory of large responses, which is used again when nobody has a view of it any more.
+"""The memory of large responses, which is reused once there is no view of it any more.
 
-Knows nothing of responses. New memory costs a fault for each of its pages, about as much as receiving into it: a
-follower that catches up takes megabytes at a time, and is done with each before the next comes.
+Knows nothing of responses. New memory causes a page fault for each of its pages, which costs about as much as receiving
+the data. A follower that catches up fetches megabytes at a time, and is done with each response before the next one.
 """
 
 import mmap
 
 BUFFER_SIZE = 64 * 1024
-"""What smaller responses are received into. Larger ones have memory of their own."""
+"""The size of the buffer for small responses. Larger responses have memory of their own."""
 
 MOST_KEPT = 16 * 1024 * 1024
-"""Larger memory is not kept."""
+"""The maximum size of memory that is kept."""
 
 
 KEPT_FOR = 16
-"""How many times memory may be left unused before it is freed: a follower that has caught up gets small responses."""
+"""After how many small responses in a row the memory is freed: a follower that has caught up gets small ones."""
 
 
 class ResponseMemory:
@@ -27,9 +27,9 @@ class ResponseMemory:
         self._rests = 0
 
     def take(self, size: int) -> memoryview:
-        """Returns memory of that size. What is in it is undefined.
+        """Returns memory of that size, with undefined content.
 
-        The pages of large memory are made as they are touched: an announced length costs nothing by itself.
+        The system allocates pages of large memory when they are written, so that a length field alone uses no memory.
         """
         if size > MOST_KEPT:
             return memoryview(mmap.mmap(-1, size))
@@ -39,7 +39,7 @@ class ResponseMemory:
         return memoryview(kept)[:size]
 
     def rest(self) -> None:
-        """Takes in that there were small responses only, which need no such memory."""
+        """Notes that a small response has arrived, which needs no such memory."""
         if self._kept is not None:
             self._rests += 1
             if self._rests >= KEPT_FOR:
@@ -47,7 +47,7 @@ class ResponseMemory:
 
 
 def _has_views(kept: bytearray) -> bool:
-    """Returns whether there are views of it: Python refuses to resize what has some."""
+    """Returns whether there are views of it, in which case Python refuses to resize it."""
     try:
         kept.append(kept.pop())
     except BufferError:

@@ -1,6 +1,6 @@
-"""Nodes on the network: a connection for each node and lane, made when it is first needed.
+"""Nodes on the network: a connection for each node and lane, opened when it is first needed.
 
-Knows nothing of what requests mean, nor of how a connection is made secure. Apache Kafka's ``NetworkClient`` and
+Knows nothing of what requests mean, nor of TLS and SASL. Follows Apache Kafka's ``NetworkClient`` and
 ``InterBrokerSendThread``.
 """
 
@@ -34,10 +34,10 @@ logger = logging.getLogger(__name__)
 
 LARGEST_RESPONSE = 0x7FFFFFFF
 RECONNECT_BACKOFF_S = 0.05
-"""How long no other connection is tried after one that failed (``reconnect.backoff.ms``)."""
+"""The delay after a failed attempt to connect (``reconnect.backoff.ms``)."""
 
 VERSION = 3
-"""Of ApiVersions: every broker since Apache Kafka 2.4 answers it."""
+"""The version of ApiVersions: every broker since Apache Kafka 2.4 supports it."""
 SOFTWARE = "barnabas"
 
 CLIENT_IDS: Mapping[str, str] = {
@@ -52,21 +52,21 @@ CLIENT_IDS: Mapping[str, str] = {
 """The client ids of some lanes, as Apache Kafka has them; the others are ``broker-1-fetcher-0`` and so on."""
 
 Connect = Callable[[Endpoint, Callable[[], PeerConnection]], Coroutine[Any, Any, PeerConnection]]
-"""Makes a connection, and authenticates over it where the listener wants that.
+"""Opens a connection, and authenticates if the listener requires it.
 
-:raises OSError: it cannot be made
-:raises KafkaError: the other side refuses it
+:raises OSError: the node cannot be reached
+:raises KafkaError: the other node refuses it
 """
 
 
 async def connect_plainly(endpoint: Endpoint, new: Callable[[], PeerConnection]) -> PeerConnection:
-    """Makes a connection without TLS and SASL."""
+    """Opens a connection without TLS and SASL."""
     _, connection = await asyncio.get_running_loop().create_connection(new, endpoint.host, endpoint.port)
     return connection
 
 
 class Surroundings(Protocol):
-    """What is used of the node that the requests are of."""
+    """What is used of the node that sends the requests."""
 
     @property
     def node_id(self) -> int: ...
@@ -86,7 +86,7 @@ class _Waiting(NamedTuple):
 
     request: Request
     done: Done
-    deadline: float  #: by the monotonic clock
+    deadline: float  #: when it times out, by the monotonic clock
 
 
 class NetworkPeers:
@@ -122,7 +122,7 @@ class NetworkPeers:
         return next((versions for versions in known if versions), None)
 
     def close(self) -> None:
-        """Closes all connections. Whoever waits for a response gets NETWORK_EXCEPTION."""
+        """Closes all connections. Pending requests get NETWORK_EXCEPTION."""
         lanes, self._lanes = self._lanes, {}
         for lane in lanes.values():
             lane.close()
@@ -130,7 +130,7 @@ class NetworkPeers:
 
 
 class Lane:
-    """The connection for one lane to one node, and what waits for it."""
+    """The connection for one lane to one node, and the requests that wait for it."""
 
     def __init__(self, peers: NetworkPeers, node_id: int, name: str) -> None:
         self._peers = peers
@@ -138,10 +138,10 @@ class Lane:
         self._node_id = node_id
         self._client_id = CLIENT_IDS.get(name, f"broker-{{node_id}}-{name}").format(node_id=self._node.node_id)
         self._waiting: deque[_Waiting] = deque()
-        self._watch = Deadline(self._check)  # when something that waits may be overdue
+        self._watch = Deadline(self._check)  # when the next waiting request may time out
         self._connection: PeerConnection | None = None
         self._endpoint: Endpoint | None = None
-        self.versions: ApiVersions = {}  #: of the last connection
+        self.versions: ApiVersions = {}  #: the versions of the last connection
         self._connecting: asyncio.Task[None] | None = None
         self._backoff: Timer | None = None
         self._is_out = False  # whether the last attempt to connect failed
@@ -173,7 +173,7 @@ class Lane:
             connection.send(request, version, deadline, done)
 
     def _version_of(self, request: Request) -> int | None:
-        """Returns the newest version that both sides know, None if there is none."""
+        """Returns the newest version that both nodes support; None if there is none."""
         first, last = self.versions.get(request.api_key, (0, -1))
         version = min(last, request.versions.last)
         return version if version >= max(first, request.versions.first) else None
@@ -185,7 +185,7 @@ class Lane:
             self._peers.deadlines.set(self._watch, max(moment - self._node.clock.monotonic(), 0.001))
 
     def _check(self) -> None:
-        """Tells those whose requests are overdue, sent or not."""
+        """Fails the requests that have timed out, sent or not."""
         now = self._node.clock.monotonic()
         overdue = [each for each in self._waiting if each.deadline <= now]
         self._waiting = deque(each for each in self._waiting if each.deadline > now)
@@ -204,7 +204,7 @@ class Lane:
             self._connecting = asyncio.ensure_future(self._open())
 
     async def _open(self) -> None:
-        """Makes the connection, and sends what waits for it; or tells everyone who waits that there is none."""
+        """Opens the connection, and sends the waiting requests. They fail if it cannot be opened."""
         endpoint = self._endpoint
         assert endpoint is not None
         name = f"node {self._node_id} at {endpoint.host}:{endpoint.port}"
@@ -228,7 +228,7 @@ class Lane:
         except (OSError, TimeoutError, KafkaError) as error:
             self._log(logging.INFO, "Cannot connect to %s: %s", name, str(error) or type(error).__name__)
             self._failed(made, ConnectionRefused if isinstance(error, ConnectionRefusedError) else NetworkException)
-        except Exception:  # a bug, which must not keep anyone waiting
+        except Exception:  # a bug: the waiting requests must fail all the same
             logger.exception("Unexpected error while connecting to %s", name)
             self._failed(made)
         else:
@@ -239,7 +239,7 @@ class Lane:
                 self._write(self._connection, *self._waiting.popleft())
 
     def _log(self, level: int, text: str, *arguments: object) -> None:
-        """Writes one line for each outage, however often a connection is tried."""
+        """Logs one line for each outage, however often it tries to connect."""
         logger.log(logging.DEBUG if self._is_out else level, text, *arguments)
         self._is_out = True
 
@@ -271,9 +271,9 @@ class Lane:
 
 
 async def versions_of(connection: PeerConnection) -> dict[int, tuple[int, int]]:
-    """Returns the first and the last version of each API that the other side answers.
+    """Returns the first and the last version of each API that the other node supports.
 
-    :raises KafkaError: it does not say
+    :raises KafkaError: the request fails
     """
     request = ApiVersionsRequest(client_software_name=SOFTWARE, client_software_version="1")
     response: ApiVersionsResponse = await response_to(connection, request, VERSION)

@@ -1,7 +1,7 @@
-"""Connections to other nodes by TLS and SASL, as the configs of the listener say through which they are reached.
+"""Connections to other nodes with TLS and SASL, by the configs of the inter-broker listener.
 
-Knows nothing of what is sent over them afterwards. Apache Kafka's ``ChannelBuilders.clientChannelBuilder`` and
-``SaslClientAuthenticator`` (KIP-43, KIP-152, KIP-368).
+Knows nothing of the requests that are sent afterwards. Follows Apache Kafka's ``ChannelBuilders.clientChannelBuilder``
+and ``SaslClientAuthenticator`` (KIP-43, KIP-152, KIP-368).
 """
 
 import asyncio
@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 
 HANDSHAKE_VERSION = 1
 AUTHENTICATE_VERSION = 2
-"""Since Apache Kafka 2.5; the response says how long the session lasts."""
+"""The version since Apache Kafka 2.5, whose response has the lifetime of the session."""
 
 REAUTHENTICATE_AT = (0.85, 0.95)
-"""After which part of a session's lifetime it is prolonged (``SaslClientAuthenticator.ReauthInfo``)."""
+"""The part of a session's lifetime after which the node re-authenticates (``SaslClientAuthenticator.ReauthInfo``)."""
 
 
 class Surroundings(Protocol):
@@ -50,7 +50,7 @@ class Surroundings(Protocol):
 
 
 class Secured(NewConnection, Protocol):
-    """A connection that is logged in again while it is used (:class:`barnabas.peers.connection.PeerConnection`)."""
+    """A connection that re-authenticates while it is used (:class:`barnabas.peers.connection.PeerConnection`)."""
 
     renewal: asyncio.Task[None] | None
 
@@ -71,7 +71,7 @@ C = TypeVar("C", bound=Secured)
 
 
 class _Security(NamedTuple):
-    """How connections are made by some configs."""
+    """How connections are secured by some configs."""
 
     context: ssl.SSLContext | None
     mechanism: str
@@ -79,7 +79,7 @@ class _Security(NamedTuple):
 
 
 class SecureConnect:
-    """Connects to nodes by one listener. Changed configs, and what their files hold then, are used from then on.
+    """Connects to nodes through one listener. Changed configs and files are used for later connections.
 
     :param mechanism_config: the config that names the SASL mechanism
     :raises ConfigError: the listener's configs are not valid
@@ -111,10 +111,10 @@ class SecureConnect:
         return self._security
 
     async def __call__(self, endpoint: Endpoint, new: Callable[[], C]) -> C:
-        """Makes a connection.
+        """Opens a connection.
 
-        :raises OSError: it cannot be made; ssl.SSLError: the other side is not trusted, or does not trust this one
-        :raises KafkaError: the other side refuses the login
+        :raises OSError: the node cannot be reached; ssl.SSLError: the node is not trusted, or does not trust this one
+        :raises KafkaError: the other node refuses the login
         """
         security = self._current()
         name = endpoint.host if security.context is not None else None
@@ -128,7 +128,7 @@ class SecureConnect:
         return connection
 
     async def _log_in(self, connection: Secured, host: str, mechanism: str, login: Login) -> None:
-        """Logs in, for the first time or again, and takes care that it is done again before the session ends."""
+        """Authenticates, for the first time or again, and schedules the next time before the session ends."""
         lifetime_ms = await authenticate(connection, mechanism, login(host))
         if lifetime_ms > 0:
             seconds = lifetime_ms / 1000 * self._node.random.uniform(*REAUTHENTICATE_AT)
@@ -154,9 +154,9 @@ class SecureConnect:
 
 
 async def authenticate(connection: Secured, mechanism: str, tokens: Tokens) -> int:
-    """Authenticates, and returns how many milliseconds the session lasts; 0: it has no end.
+    """Authenticates. Returns the lifetime of the session in milliseconds; 0 if it has no end.
 
-    :raises KafkaError: the other side does not take it, or is not the one that it claims to be
+    :raises KafkaError: the other node refuses the login, or cannot authenticate itself
     """
     handshake = await response_to(connection, SaslHandshakeRequest(mechanism=mechanism), HANDSHAKE_VERSION)
     if handshake.error_code != NONE:
@@ -175,7 +175,9 @@ async def authenticate(connection: Secured, mechanism: str, tokens: Tokens) -> i
 
 
 async def _next(tokens: Tokens, answer: bytes | None) -> bytes | None:
-    """Returns the next token, None after the last. A thread makes it: it costs time, and may need another server."""
+    """Returns the next token; None after the last. A thread computes it, as that takes time, and may need another
+    server.
+    """
 
     def take() -> bytes | None:
         try:

@@ -1,6 +1,6 @@
 """Access control lists: the terms of an ACL, and filters of ACLs.
 
-Knows nothing of where ACLs are kept. Apache Kafka's ``AccessControlEntry``, ``ResourcePattern`` and
+Knows nothing of where ACLs are kept. Follows Follows Apache Kafka's ``AccessControlEntry``, ``ResourcePattern`` and
 ``AclBindingFilter`` (KIP-11, KIP-290).
 """
 
@@ -68,7 +68,7 @@ class Permission(IntEnum):
 
 
 class Resource(NamedTuple):
-    """Something that a request is about."""
+    """A resource that a request names."""
 
     type: ResourceType
     name: str
@@ -83,7 +83,7 @@ class Acl(NamedTuple):
     resource_type: int
     resource_name: str
     pattern_type: int
-    principal: str  #: ``Type:name``; ``User:*`` is everybody
+    principal: str  #: ``Type:name``; ``User:*`` means all users
     host: str
     operation: int
     permission: int
@@ -127,5 +127,5 @@ class AclFilter(NamedTuple):
 
 
 def has_unknown(codes: Acl | AclFilter) -> bool:
-    """Returns whether a code is 0, which Apache Kafka does not even parse."""
+    """Returns whether a code is 0, with which Apache Kafka cannot parse the request."""
     return 0 in (codes.resource_type, codes.pattern_type, codes.operation, codes.permission)

@@ -1,7 +1,7 @@
 """Decides what a principal may do, by the ACLs of the cluster.
 
-Knows nothing of requests. Rules of Apache Kafka's ``StandardAuthorizer`` and ``StandardAuthorizerData``: a DENY that
-matches goes before every ALLOW; super users may do everything.
+Knows nothing of requests. Follows Apache Kafka's ``StandardAuthorizer`` and ``StandardAuthorizerData``: a matching DENY
+takes precedence over every ALLOW, and super users may do everything.
 """
 
 import logging
@@ -19,22 +19,22 @@ IMPLIED_BY: Final[dict[int, frozenset[int]]] = {
     ),
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS}),
 }
-"""Operations whose ALLOW allows another one, too. A DENY implies nothing."""
+"""The operations whose ALLOW implies another operation. A DENY implies no other."""
 
 EVERYBODY: Final = "User:*"
 
 ANY_NAME: Final = "hardcode"
-"""The resource name that Apache Kafka asks about to learn what counts for resources without ACLs of their own."""
+"""The resource name with which Apache Kafka authorizes resources without ACLs of their own."""
 
 MOST_DECISIONS: Final = 20_000
-"""Decisions that are kept. Clients can name any resource, so the number has to be bounded."""
+"""The maximum number of cached decisions. Clients can name any resource, so the cache has to be bounded."""
 
 
 class Requester(NamedTuple):
-    """Who asks, and from where."""
+    """The principal and the host of a request."""
 
     principal: str  #: ``Type:name``
-    host: str  #: the textual address
+    host: str  #: the IP address
 
 
 class _Patterns:
@@ -45,8 +45,8 @@ class _Patterns:
     def __init__(self) -> None:
         self.literal: dict[str, dict[Acl, None]] = {}
         self.prefixed: dict[str, dict[Acl, None]] = {}
-        self.lengths: list[int] = []  #: of the prefixes, each once, sorted
-        self._counts: dict[int, int] = {}  #: of the prefixes of each length
+        self.lengths: list[int] = []  #: the distinct lengths of the prefixes, sorted
+        self._counts: dict[int, int] = {}  #: the prefixes of each length
 
     def add(self, acl: Acl) -> None:
         name = acl.resource_name
@@ -93,7 +93,7 @@ class _Patterns:
 
 
 class Rule(NamedTuple):
-    """Why a decision is as it is."""
+    """The reason for a decision."""
 
     allows: bool
     text: str | Acl  #: the ACL that decides, or Kafka's name of another rule
@@ -108,7 +108,7 @@ DEFAULT_ALLOW: Final = Rule(True, "DefaultAllow")
 
 
 class Authorizer:
-    """The decisions of one cluster. :meth:`change` keeps it in step with the ACLs.
+    """Authorizes requests to one cluster. :meth:`change` applies changes of the ACLs.
 
     >>> authorizer = Authorizer(super_users={"User:admin"})
     >>> alice, orders = Requester("User:alice", "10.0.0.1"), Resource(ResourceType.TOPIC, "orders")
@@ -125,7 +125,9 @@ class Authorizer:
         self._decisions: dict[tuple[Requester, int, Resource], bool] = {}
 
     def change(self, added: Iterable[Acl] = (), removed: Iterable[Acl] = ()) -> None:
-        """Adds ACLs, then removes others. Decisions change at once. What is there, or gone, already does not matter."""
+        """Adds ACLs, then removes others. Decisions change at once. Adding an existing ACL and removing a missing one
+        have no effect.
+        """
         for acl in added:
             self._patterns[acl.resource_type].add(acl)
         for acl in removed:
@@ -146,7 +148,7 @@ class Authorizer:
         return allowed
 
     def rule(self, requester: Requester, operation: int, resource: Resource) -> Rule:
-        """Returns the rule that decides."""
+        """Returns the rule that decides, with the decision."""
         if requester.principal in self._super_users:
             return SUPER_USER
         has_acls = False
@@ -232,7 +234,7 @@ def _covers_all(deny: Acl) -> bool:
 
 
 def _covers(deny: Acl, allow: Acl) -> bool:
-    """Returns whether the DENY leaves nothing of what the ALLOW names."""
+    """Returns whether the DENY covers all resources of the ALLOW."""
     if deny.pattern_type == PatternType.PREFIXED:
         return not _covers_all(allow) and allow.resource_name.startswith(deny.resource_name)
     return deny.pattern_type == allow.pattern_type and deny.resource_name == allow.resource_name

@@ -1,6 +1,6 @@
 """Principals: the identities of clients.
 
-Knows nothing of how a client proves its identity. Apache Kafka's ``KafkaPrincipal``.
+Knows nothing of how a client authenticates. Follows Apache Kafka's ``KafkaPrincipal``.
 """
 
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ class Principal(NamedTuple):
 
 
 USER: Final = "User"
-"""The type of every principal that a broker makes."""
+"""The type of every principal that a broker creates."""
 
 ANONYMOUS: Final = Principal(USER, "ANONYMOUS")
 """A client that has not authenticated (``KafkaPrincipal.ANONYMOUS``)."""

@@ -1,6 +1,6 @@
-"""Delegation tokens: who may use one, and the secret that proves that a client has it (KIP-48).
+"""Delegation tokens: who may use one, and the secret by which a client authenticates (KIP-48).
 
-Knows nothing of where tokens are kept. Rules of Apache Kafka's ``DelegationTokenControlManager``,
+Knows nothing of where tokens are stored. Follows Apache Kafka's ``DelegationTokenControlManager``,
 ``DelegationTokenManager`` and ``TokenInformation``.
 """
 
@@ -49,19 +49,19 @@ def principal_of(text: str) -> Principal:
 
 
 def may_request(security_protocol: str, principal_is_anonymous: bool, by_token: bool) -> bool:
-    """Returns whether a session may ask for tokens: its client is known, and not by a token alone."""
+    """Returns whether a session may request tokens: it is authenticated, and not by a token."""
     if by_token or security_protocol == "PLAINTEXT":
         return False
     return security_protocol != "SSL" or not principal_is_anonymous
 
 
 def may_renew(token: Token, principal: str) -> bool:
-    """Returns whether the principal may renew the token, and let it expire. Super users may not."""
+    """Returns whether the principal may renew and expire the token. Super users may not."""
     return principal == token.owner or principal in token.renewers
 
 
 def may_see(token: Token, principal: str) -> bool:
-    """Returns whether the principal sees the token without any right."""
+    """Returns whether the principal may describe the token without an ACL."""
     return may_renew(token, principal) or principal == token.requester
 
 
@@ -70,7 +70,7 @@ def is_expired(token: Token, now_ms: int) -> bool:
 
 
 def hmac_of(token_id: str, secret_key: str) -> bytes:
-    """Returns the secret of a token, which its id and the secret key of the cluster give."""
+    """Returns the secret of a token, computed from its id and the secret key of the cluster."""
     return hmac.digest(secret_key.encode(), token_id.encode(), "sha512")
 
 

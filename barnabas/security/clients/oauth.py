@@ -15,7 +15,7 @@ from barnabas.security.login.oauth_tokens import Clock, TokenSource, token_sourc
 
 
 class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
-    """Gives a token to each connection."""
+    """Provides the token for each connection."""
 
     def __init__(self, source: TokenSource) -> None:
         self._source = source

@@ -1,6 +1,7 @@
 """Converts the security properties of Java's clients to kafka-python's keyword arguments.
 
-Knows nothing of the other properties. Apache Kafka's ``SslConfigs``, ``SaslConfigs`` and ``CommonClientConfigs``.
+Knows nothing of the other properties. Follows Apache Kafka's ``SslConfigs``, ``SaslConfigs`` and
+``CommonClientConfigs``.
 """
 
 from collections.abc import Mapping
@@ -27,9 +28,9 @@ class InvalidProperty(ValueError):
 
 
 def security_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Returns kafka-python's keyword arguments for these properties; a store is read now, and leaves no file.
+    """Returns kafka-python's keyword arguments for these properties. Stores are read now, and no file is left behind.
 
-    :raises InvalidProperty: a property has an invalid value, or one that is needed is missing
+    :raises InvalidProperty: a property has an invalid value, or a required one is missing
     """
     protocol = _one_of(properties, "security.protocol", "PLAINTEXT", PROTOCOLS)
     settings: dict[str, Any] = {"security_protocol": protocol}
@@ -46,9 +47,9 @@ def security_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def sasl_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Returns kafka-python's keyword arguments of SASL.
+    """Returns kafka-python's keyword arguments for SASL.
 
-    :raises InvalidProperty: a property has an invalid value, or one that is needed is missing
+    :raises InvalidProperty: a property has an invalid value, or a required one is missing
     """
     mechanism = _one_of(properties, "sasl.mechanism", "GSSAPI", MECHANISMS)
     settings: dict[str, Any] = {"sasl_mechanism": mechanism}

@@ -1,4 +1,4 @@
-"""What kafka-python's SCRAM lacks: users whose names have ``=`` or ``,``, and delegation tokens.
+"""Adds to kafka-python's SCRAM what it lacks: user names with ``=`` or ``,``, and delegation tokens.
 
 Knows nothing of properties. RFC 5802, and KIP-48 for the extension ``tokenauth``.
 """

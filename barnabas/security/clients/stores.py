@@ -1,6 +1,6 @@
 """The TLS context of a client, from the key store and the trust store that Java's client properties name.
 
-Knows nothing of connections. Apache Kafka's ``DefaultSslEngineFactory``, on the side of a client.
+Knows nothing of connections. Follows Apache Kafka's ``DefaultSslEngineFactory`` for clients.
 """
 
 import re
@@ -55,7 +55,9 @@ def _read(path: str) -> bytes:
 
 
 class _Configs:
-    """The properties as the stores' loaders read them: None where nothing is set, a store's type by its content."""
+    """The properties in the form that the loaders of stores read: None for an unset one, the type of a store by its
+    content.
+    """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = properties
@@ -74,13 +76,13 @@ class _Configs:
         try:
             return PEM if b"-----BEGIN " in _read(location) else "JKS"
         except OSError:
-            return PEM  # the loader tells why it cannot be read
+            return PEM  # the loader reports why it cannot be read
 
 
 def blocks_of(text: str, source: str) -> str:
-    """Returns the PEM blocks in a text, each with its line breaks, which properties may have lost.
+    """Returns the PEM blocks in a text, with the line breaks that properties may have lost.
 
-    :param source: what the text is, for the error
+    :param source: the name of the text, for the error
     :raises ValueError: there are none
     """
     found = []

@@ -1,4 +1,4 @@
-"""How a node proves who it is to another node: the client's side of the SASL mechanisms.
+"""How a node authenticates to another node: the client's side of the SASL mechanisms.
 
 Knows nothing of connections and requests.
 """

@@ -1,7 +1,7 @@
 """The login by GSSAPI: a Kerberos ticket for the other node's service.
 
-Knows nothing of Kerberos but how its library is called: the package ``gssapi``, an extra of this one. RFC 4752 without
-security layers, as Java's ``GssKrb5Client``.
+Knows nothing of Kerberos itself: the package ``gssapi``, an extra of this one, implements it. Follows RFC 4752 without
+security layers, as Java's ``GssKrb5Client`` does.
 """
 
 import importlib
@@ -14,13 +14,13 @@ from barnabas.security.sasl.gssapi import NAME, NO_LAYER, check_service
 
 
 def from_login(options: Mapping[str, str], service_name: str | None) -> Login:
-    """Returns the login with the options of a ``Krb5LoginModule``: a key of its own, or the ticket cache.
+    """Returns the login with the options of a ``Krb5LoginModule``: with its keytab, or with the ticket cache.
 
     :raises ConfigError: the service has no name, or the package is missing
     """
     check_service(options, service_name)
     try:
-        gssapi: Any = importlib.import_module("gssapi")  # which has types only where it is installed
+        gssapi: Any = importlib.import_module("gssapi")  # It has types only where it is installed.
     except ImportError as error:
         rule = f"another mechanism than {NAME}, or the extra barnabas[gssapi]: {error}"
         raise ConfigError("sasl.mechanism.inter.broker.protocol", NAME, rule) from error
@@ -44,11 +44,11 @@ def _login(gssapi: Any, options: Mapping[str, str], service: str) -> Tokens:
         token: bytes | None = context.step()
         while not context.complete:
             token = context.step((yield token or b""))
-        # The last token may be none of the ticket's, but an empty one, which asks for the layers.
+        # The last token may be empty instead of one of the ticket. It requests the security layers.
         offer = yield token or b""
         layers: bytes = context.unwrap(offer).message
         if len(layers) != 4 or not layers[0] & NO_LAYER:
-            raise LoginFailed("The other node asks for a security layer")
+            raise LoginFailed("The other node requires a security layer")
         answer: bytes = context.wrap(bytes([NO_LAYER, 0, 0, 0]), False).message
         yield answer
     except gssapi.exceptions.GSSError as error:

@@ -1,4 +1,4 @@
-"""The terms of a login: tokens of the client, to each of which the server has an answer.
+"""The interface of a login: the client sends tokens, and the server responds to each.
 
 Knows nothing of any mechanism.
 """
@@ -7,17 +7,19 @@ from collections.abc import Callable, Generator
 from typing import Any, Protocol
 
 Tokens = Generator[bytes, bytes, None]
-"""One login: yields the client's tokens, and is sent the server's answer to each; it ends after the last one.
+"""One login: a generator that yields the client's tokens, and is sent the server's response to each. It ends after the
+last one.
 
-:raises LoginFailed: it cannot prove who it is, or the server has not proved that it knows the password
+:raises LoginFailed: the client cannot authenticate, or the server has not proved that it knows the password
 """
 
 Login = Callable[[str], Tokens]
-"""Begins a login at the server of that host. The tokens may need files, or other servers: a thread takes them."""
+"""Begins a login at the server of that host. Tokens are taken in a thread, since they may need files or other servers.
+"""
 
 
 class LoginFailed(Exception):
-    """The login cannot be completed. The text shows no secret."""
+    """The login cannot be completed. The text contains no secret."""
 
 
 class Configs(Protocol):

@@ -1,6 +1,6 @@
 """The table of logins: how a node logs in with each SASL mechanism, by the configs of a listener.
 
-Knows nothing of any mechanism but its name. A mechanism is imported when a listener uses it. Apache Kafka's
+Knows nothing of any mechanism but its name. A mechanism is imported when a listener uses it. Follows Apache Kafka's
 ``SaslClientAuthenticator``, with the login modules of ``sasl.jaas.config``.
 """
 

@@ -1,6 +1,6 @@
 """Tokens for OAUTHBEARER: unsecured ones, those in a file, and those that a token endpoint issues.
 
-Knows nothing of brokers. Apache Kafka's ``OAuthBearerUnsecuredLoginCallbackHandler`` for development, and
+Knows nothing of brokers. Follows Apache Kafka's ``OAuthBearerUnsecuredLoginCallbackHandler``, for development, and
 ``OAuthBearerLoginCallbackHandler`` with the grant ``client_credentials`` (KIP-768).
 """
 
@@ -28,7 +28,7 @@ Get = Callable[[str], str | None]
 
 
 class Token(NamedTuple):
-    """A token, and until when it is used, in seconds since 1970."""
+    """A token, and the time until which it is used, in seconds since 1970."""
 
     text: str
     until: float
@@ -38,17 +38,17 @@ class Token(NamedTuple):
 
 
 class TokenSource:
-    """Gives a token to each login, and fetches a new one when most of its lifetime has passed."""
+    """Provides the token for each login, and fetches a new one when most of its lifetime has passed."""
 
     def __init__(self, fetch: Callable[[], Token], extensions: Mapping[str, str], clock: Clock = time.time) -> None:
         self._fetch, self._clock = fetch, clock
-        self.extensions = dict(extensions)  #: what is sent beside the token
+        self.extensions = dict(extensions)  #: the SASL extensions that are sent with the token
         self._token: Token | None = None
 
     def token(self) -> str:
         """Returns the token.
 
-        :raises LoginFailed: there is none to be had
+        :raises LoginFailed: no token can be fetched
         """
         if self._token is None or self._clock() >= self._token.until:
             self._token = self._fetch()
@@ -60,7 +60,7 @@ def token_source(
 ) -> TokenSource:
     """Returns the source of tokens for some properties and the options of a login module.
 
-    :param context: returns what token endpoints are connected to with, if by https
+    :param context: returns the TLS context for token endpoints with https
     """
     url = (get("sasl.oauthbearer.token.endpoint.url") or "").strip()
     prefix = "extension_" if url else f"{UNSECURED}Extension_"
@@ -74,8 +74,8 @@ def token_source(
 
 
 def unsecured_token(options: Mapping[str, str], now: float) -> Token:
-    """Returns a token without a signature, of the claims in the options ``unsecuredLoginStringClaim_sub`` and so on."""
-    now = int(now * 1000) / 1000  # a server whose clock has milliseconds must not take it for a moment to come
+    """Returns a token without a signature, with the claims in the options ``unsecuredLoginStringClaim_*``."""
+    now = int(now * 1000) / 1000  # rounded down: no time in the future
     lifetime = float(options.get(f"{UNSECURED}LifetimeSeconds", LIFETIME_S))
     claims: dict[str, Any] = {"iat": now, "exp": now + lifetime}
     for name, value in options.items():
@@ -110,7 +110,7 @@ def _issued_token(
 ) -> Token:
     """Fetches a token by client credentials.
 
-    :raises LoginFailed: the endpoint cannot be reached, or answers something else
+    :raises LoginFailed: the endpoint cannot be reached, or does not return a token
     """
 
     def given(name: str, option: str) -> str:

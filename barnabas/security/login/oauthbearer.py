@@ -1,6 +1,6 @@
 """The login by OAUTHBEARER: a token that an OAuth provider has issued to this node.
 
-Knows nothing of how a token is fetched. RFC 7628, Apache Kafka's ``OAuthBearerSaslClient``.
+Knows nothing of how a token is fetched. Follows RFC 7628 and Apache Kafka's ``OAuthBearerSaslClient``.
 """
 
 import ssl
@@ -11,7 +11,7 @@ from barnabas.security.login.oauth_tokens import TokenSource, token_source
 
 
 def of_listener(configs: Configs, options: Mapping[str, str]) -> Login:
-    """Returns the login by the configs of a listener and the options of its login module."""
+    """Returns the login for the configs of a listener and the options of its login module."""
 
     def context() -> ssl.SSLContext:
         from barnabas.security.tls.client_side import client_context
@@ -24,7 +24,7 @@ def of_listener(configs: Configs, options: Mapping[str, str]) -> Login:
 
 
 def oauthbearer(source: TokenSource) -> Tokens:
-    """Logs in. After an error the server says the reason only once it is sent a last message."""
+    """Logs in. After an error the server sends the reason only in response to one more message."""
     extensions = "".join(f"{name}={value}\x01" for name, value in source.extensions.items())
     if (yield f"n,,\x01auth=Bearer {source.token()}\x01{extensions}\x01".encode()):
         yield b"\x01"

@@ -1,6 +1,6 @@
 """The login by PLAIN: user and password in one message.
 
-Knows nothing of where they come from. RFC 4616, ``PlainSaslClient`` of Java.
+Knows nothing of where they come from. Follows RFC 4616, and ``PlainSaslClient`` of Java.
 """
 
 from barnabas.security.login.login import Tokens

@@ -1,6 +1,7 @@
 """The login by SCRAM-SHA-256 and SCRAM-SHA-512: a proof of the password, and a check of the server's.
 
-Knows nothing of where user and password come from. RFC 5802; rules and texts of Apache Kafka's ``ScramSaslClient``.
+Knows nothing of where user and password come from. Follows RFC 5802; rules and texts are those of Apache Kafka's
+``ScramSaslClient``.
 """
 
 import base64
@@ -13,7 +14,7 @@ from barnabas.security.login.login import LoginFailed, Tokens
 from barnabas.security.sasl.scram import HASHES, MIN_ITERATIONS, NONCE_BYTES, keys_of
 
 MOST_ITERATIONS = 1_000_000
-"""A server that asks for more would keep this node busy for seconds."""
+"""The maximum number of iterations: more of them would keep this node busy for seconds."""
 
 _SERVER_FIRST = re.compile(
     r"r=(?P<nonce>[\x21-\x2B\x2D-\x7E]+),s=(?P<salt>[A-Za-z0-9/+]+={0,2}),i=(?P<iterations>[0-9]{1,9})(?:,.*)?"

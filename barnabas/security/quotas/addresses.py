@@ -1,4 +1,4 @@
-"""Addresses that quotas are set for, in the form in which connections have them.
+"""The addresses of IP quotas, in the form in which connections have them.
 
 Knows nothing of host names, which have to be looked up. Numbers are read as Java's ``InetAddress`` reads them.
 """
@@ -11,7 +11,7 @@ _BITS = 32
 
 
 def numeric_address(text: str) -> str | None:
-    """Returns the address that the text is, in its usual form; None if it is none.
+    """Returns the address in its usual form; None if the text is not an address.
 
     >>> numeric_address("127.1"), numeric_address("0:0::1"), numeric_address("localhost")
     ('127.0.0.1', '::1', None)
@@ -27,7 +27,7 @@ def numeric_address(text: str) -> str | None:
 
 
 def _short(text: str) -> str | None:
-    """Returns an IPv4 address of which the last number may stand for several bytes."""
+    """Returns an IPv4 address whose last number may stand for several bytes."""
     *first, last = map(int, text.split("."))
     left = _BITS - 8 * len(first)
     if any(each > 0xFF for each in first) or last >= 1 << left:

@@ -1,8 +1,8 @@
-"""The quotas of users and client ids, and what each client has used of them.
+"""The quotas of users and client ids, and the usage of each client.
 
-Knows nothing of requests: whoever serves one tells what it has cost, and gets the throttle time. Kafka's
-``ClientQuotaManager``, ``ClientRequestQuotaManager`` and ``ControllerMutationQuotaManager``. What several clients use
-together counts together.
+Knows nothing of what requests mean: the caller records what a request has used, and gets the throttle time. Clients
+that share a quota share its usage. Follows Kafka's ``ClientQuotaManager``, ``ClientRequestQuotaManager`` and
+``ControllerMutationQuotaManager``.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from barnabas.security.quotas.rates import WINDOWS, Rate, TokenBucket, Windows
 KINDS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE, CONTROLLER_MUTATION_RATE)
 
 MOST_CLIENTS = 10_000
-"""How many clients are remembered before those that are idle are forgotten: names of clients cost them nothing."""
+"""The number of clients from which on idle ones are removed: a client can use any number of client ids."""
 
 
 class LimitedRate(NamedTuple):
@@ -34,7 +34,7 @@ class LimitedRate(NamedTuple):
     bound: float
 
     def record(self, value: float, now_ms: int) -> int:
-        """Records what was used, and returns the throttle time in milliseconds."""
+        """Records usage, and returns the throttle time in milliseconds."""
         self.rate.record(value, now_ms)
         return self.rate.throttle_ms(self.bound, now_ms)
 
@@ -47,7 +47,7 @@ class LimitedBucket(NamedTuple):
 
 
 class Client(NamedTuple):
-    """The quotas that hold for one user and client id; None where nothing limits it."""
+    """The quotas of one user and client id; None for a quota that is not set."""
 
     produced: LimitedRate | None
     fetched: LimitedRate | None
@@ -59,10 +59,10 @@ UNLIMITED = Client(None, None, None, None)
 
 
 class ClientQuotas:
-    """The quotas of one broker. :meth:`change` keeps them in step with the image.
+    """The quotas of one broker. :meth:`change` applies those of a new metadata image.
 
     :param time: returns seconds that never decrease
-    :param windows: of rates; ``mutation_windows`` of the changes that the controller makes
+    :param windows: the windows of rates
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class ClientQuotas:
         self._limits: dict[str, Limits] = {kind: {} for kind in KINDS}
         self._rates: dict[tuple[str, str, str], Rate] = {}
         self._buckets: dict[tuple[str, str], TokenBucket] = {}
-        self.throttled: Counter[str] = Counter()  #: requests that were throttled, by kind of quota
+        self.throttled: Counter[str] = Counter()  #: the number of throttled requests by quota type
         self.throttled_ms: Counter[str] = Counter()  #: their throttle times
-        self._clients: dict[tuple[str, str], Client | None] = {}  # None where nothing limits the client
+        self._clients: dict[tuple[str, str], Client | None] = {}  # None for a client without quotas
 
     def change(self, quotas: Iterable[tuple[Entity, str, float]]) -> None:
-        """Takes over all quotas that are set. They hold at once; what was used counts on."""
+        """Replaces all quotas. The new ones are effective at once, and usage is kept."""
         limits: dict[str, dict[Entity, float]] = {kind: {} for kind in KINDS}
         for entity, kind, value in quotas:
             if kind in limits:
@@ -88,7 +88,7 @@ class ClientQuotas:
         self._clients.clear()
 
     def client(self, user: str, client_id: str) -> Client | None:
-        """Returns the quotas of a client; None if nothing limits it."""
+        """Returns the quotas of a client; None if it has none."""
         key = user, client_id
         try:
             return self._clients[key]
@@ -106,9 +106,9 @@ class ClientQuotas:
         return found
 
     def meter(self, user: str, client_id: str | None, size: int) -> "Meter | None":
-        """Returns the meter of a request that begins now; None if nothing limits its client.
+        """Returns the meter of a request that begins now; None if its client has no quotas.
 
-        Kafka has no other entity for a client without an id than that of an empty one.
+        As in Kafka, a client without a client id has the quotas of the empty client id.
         """
         client = self.client(user, client_id or "")
         return None if client is None else Meter(self, client, size)
@@ -137,7 +137,7 @@ class ClientQuotas:
         return LimitedBucket(bucket, limit.bound)
 
     def _forget_idle(self) -> None:
-        """Forgets all clients, and what counts no more of what they used."""
+        """Forgets all clients, and the usage that is out of the window."""
         now_ms = self.now_ms()
         bounds = {
             id(each.mutations.bucket): each.mutations.bound
@@ -154,28 +154,28 @@ class ClientQuotas:
 
 
 class Meter:
-    """What one request costs its client, and how long the client has to be throttled for it.
+    """The usage of one request, and the throttle time of its client.
 
-    Made for a request while some quota is set. A request that waits is stopped (:meth:`stop`) and goes on
-    (:meth:`go_on`): only the time that the loop spends on it counts.
+    There is one for each request of a client with quotas. While a request waits its time is stopped (:meth:`stop`,
+    :meth:`go_on`): only the time that the event loop spends on it counts.
     """
 
     __slots__ = (
-        "_counted_s", "_is_told", "_mutations", "_quotas", "_running_since", "_spent_s", "client", "is_exempt", "size",
-        "throttle_ms",
+        "_counted_s", "_is_throttled", "_mutations", "_quotas", "_running_since", "_spent_s", "client", "is_exempt",
+        "size", "throttle_ms",
     )  # fmt: skip
 
     def __init__(self, quotas: ClientQuotas, client: Client, size: int) -> None:
         self._quotas = quotas
         self.client = client
-        self.size = size  #: of the request, in bytes
+        self.size = size  #: the size of the request in bytes
         self.throttle_ms = 0
-        self.is_exempt = False  #: whether another broker sent it, whose requests are not counted
+        self.is_exempt = False  #: whether another broker sent it: such requests are exempt
         self._running_since = None if client.requests is None else quotas.time()
         self._spent_s = 0.0
         self._counted_s = 0.0
         self._mutations: Mutations | None = None
-        self._is_told = False  # whether a response had a throttle time for what was spent
+        self._is_throttled = False  # whether a throttle time for the request's time was returned
 
     # ------------------------------------------------------------ time
 
@@ -192,8 +192,8 @@ class Meter:
             self._running_since = self._quotas.time()
 
     def count_time(self) -> None:
-        """Records the time that was spent and not recorded yet. Only the first call throttles the client: what comes
-        later is spent on an answer that has its throttle time. At most one sample's length is throttled for it.
+        """Records the time that was spent and not recorded yet. Only the first call throttles the client: later time is
+        spent on a response that already has its throttle time. The throttle time is at most the length of one sample.
         """
         requests = self.client.requests
         if requests is None or self.is_exempt:
@@ -202,12 +202,12 @@ class Meter:
             self.go_on()
         spent_s, self._counted_s = self._spent_s - self._counted_s, self._spent_s
         now_ms = self._quotas.now_ms()
-        if self._is_told:
+        if self._is_throttled:
             requests.rate.record(spent_s * 100, now_ms)
         else:
             throttle_ms = requests.record(spent_s * 100, now_ms)
             self.throttle(min(throttle_ms, self._quotas.windows.length_ms), REQUEST_PERCENTAGE)
-            self._is_told = True
+            self._is_throttled = True
 
     # ------------------------------------------------------------ bytes
 
@@ -218,15 +218,16 @@ class Meter:
             self.throttle(produced.record(self.size, self._quotas.now_ms()), PRODUCER_BYTE_RATE)
 
     def most_fetched(self) -> int | None:
-        """Returns how many bytes can be fetched at once without certainly being throttled; None: any number."""
+        """Returns the number of bytes above which a fetch is always throttled; None if there is no limit."""
         fetched, windows = self.client.fetched, self._quotas.windows
         if fetched is None:
             return None
         most = fetched.bound * (windows.number - 1) * windows.length_ms / 1000
-        return int(most) if most < 2**31 else None  # a quota that is NaN bounds nothing either
+        return int(most) if most < 2**31 else None  # a quota of NaN has no limit either
 
     def refuses_fetched(self, size: int) -> bool:
-        """Returns whether a response of ``size`` bytes has to stay empty, and the client to be throttled.
+        """Returns whether a response of ``size`` bytes exceeds the quota: it has to be empty, and the client is
+        throttled.
 
         The bytes are recorded only if the response is sent. The time of the request counts here as well.
         """
@@ -242,9 +243,9 @@ class Meter:
     # ------------------------------------------------------------ changes of the cluster
 
     def mutations(self, *, is_strict: bool, throttles: bool = True) -> "Mutations | None":
-        """Returns the quota of the partitions that the request creates or deletes; None if there is none.
+        """Returns the meter of the partitions that the request creates or deletes; None without such a quota.
 
-        :param throttles: whether the client is throttled for what it changes, and for what is refused
+        :param throttles: whether the client is throttled for its mutations, and for refused ones
         """
         limited = self.client.mutations
         if limited is None:
@@ -255,14 +256,14 @@ class Meter:
         return mutations
 
     def count_mutations(self) -> None:
-        """Throttles the client by what the request has changed, or was refused."""
+        """Throttles the client for the mutations of the request, including refused ones."""
         if self._mutations is not None:
             self.throttle(self._mutations.throttle_ms, CONTROLLER_MUTATION_RATE)
 
     def throttle(self, throttle_ms: int, kind: str | None = None) -> None:
         """Throttles the client for at least that long.
 
-        :param kind: of the quota that demands it; None for one that another node has counted
+        :param kind: the quota type; None if another node has recorded the usage
         """
         if kind is not None and throttle_ms > 0:
             self._quotas.throttled[kind] += 1
@@ -273,8 +274,8 @@ class Meter:
 class Mutations:
     """The partitions that one request creates or deletes, counted while the controller decides (KIP-599).
 
-    :param is_strict: whether a change is refused once the quota is used up (``StrictControllerMutationQuota``);
-        otherwise it is made, and the client throttled
+    :param is_strict: whether a mutation is refused once the quota is used up (``StrictControllerMutationQuota``);
+        otherwise it is done, and the client is throttled
     """
 
     __slots__ = ("_is_strict", "_limited", "_quotas", "_recorded", "_throttled_at_ms", "_throttled_ms")
@@ -288,7 +289,7 @@ class Mutations:
         self._throttled_at_ms = 0
 
     def begin(self) -> None:
-        """Forgets what was counted: the command is decided from its beginning, for the first time or again."""
+        """Resets the count, as the controller decides the command from its beginning, possibly again."""
         bucket, bound = self._limited
         if self._recorded:
             bucket.record(-self._recorded, bound, self._quotas.now_ms())
@@ -297,7 +298,7 @@ class Mutations:
     def count(self, partitions: int) -> None:
         """Counts partitions that are to be created or deleted.
 
-        :raises ThrottlingQuotaExceeded: the quota is strict, and used up
+        :raises ThrottlingQuotaExceeded: the quota is strict, and is used up
         """
         (bucket, bound), now_ms = self._limited, self._quotas.now_ms()
         if self._is_strict and (throttle_ms := bucket.throttle_ms(bound, now_ms)):
@@ -310,5 +311,5 @@ class Mutations:
 
     @property
     def throttle_ms(self) -> int:
-        """How long the client has to be throttled from now on."""
+        """The throttle time of the client from now on."""
         return max(self._throttled_ms - (self._quotas.now_ms() - self._throttled_at_ms), 0) if self._throttled_ms else 0

@@ -1,6 +1,6 @@
-"""How many connections a second are let in: on the broker, on a listener, and from an address (KIP-612).
+"""Limits the rate of new connections: of the broker, of each listener, and of each address (KIP-612).
 
-Knows nothing of sockets: a listener tells when a connection comes. Rules of Apache Kafka's ``ConnectionQuotas``.
+Knows nothing of sockets: a listener calls it for each new connection. Follows Apache Kafka's ``ConnectionQuotas``.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,20 +10,20 @@ from barnabas.security.quotas.entities import Limits, ip_limit_of
 from barnabas.security.quotas.rates import Rate, Windows
 
 UNLIMITED: Final = 2**31 - 1
-"""The value of ``max.connection.creation.rate`` that limits nothing."""
+"""The value of ``max.connection.creation.rate`` for no limit."""
 
 MOST_ADDRESSES = 10_000
-"""How many addresses are remembered before those that are idle are forgotten."""
+"""The number of addresses from which on idle ones are removed."""
 
 
 class ConnectionRates:
     """The rates of one broker's connections.
 
     :param time: returns seconds that never decrease
-    :param of_broker: connections a second
-    :param of_listeners: connections a second by names of listeners
+    :param of_broker: the broker's limit, in connections per second
+    :param of_listeners: the limits of listeners, by name
     :param addresses: the quotas of addresses
-    :param protected: the listener of other brokers, for which the broker's limit does not hold
+    :param protected: the listener of other brokers, which is exempt from the broker's limit
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ConnectionRates:
         self._by_address: dict[str, Rate] = {}
 
     def arrives(self, listener: str) -> int:
-        """Records a connection, and returns how many milliseconds it has to wait until it is let in."""
+        """Records a connection, and returns how many milliseconds it is delayed."""
         now_ms = self._now_ms()
         wait_ms = 0
         if listener in self._listeners:
@@ -57,9 +57,10 @@ class ConnectionRates:
         return wait_ms
 
     def refuses(self, listener: str, address: str) -> int:
-        """Returns 0 if a connection from the address is let in, otherwise when it is closed, in milliseconds.
+        """Returns 0 if a connection from the address is accepted, otherwise the delay in milliseconds before it is
+        closed.
 
-        A connection that is refused does not count.
+        A refused connection is not recorded.
         """
         bound = ip_limit_of(self._addresses, address)
         if bound is None:
@@ -80,14 +81,14 @@ class ConnectionRates:
         return throttle_ms
 
     def taking_over(self, before: "ConnectionRates | None") -> "ConnectionRates":
-        """Returns these rates with what was recorded in earlier ones, whose limits were others."""
+        """Returns these rates with the usage of earlier ones, which had other limits."""
         if before is not None:
             self._broker, self._by_address = before._broker, before._by_address
             self._listeners |= {name: rate for name, rate in before._listeners.items() if name in self._of_listeners}
         return self
 
     def _record(self, rate: Rate, bound: float, now_ms: int) -> int:
-        """Returns the throttle time: no more than a sample's length, as Kafka bounds it."""
+        """Returns the throttle time, which is at most the length of one sample, as in Kafka."""
         rate.record(1, now_ms)
         return min(rate.throttle_ms(bound, now_ms), self._windows.length_ms)
 

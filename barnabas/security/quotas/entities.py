@@ -1,6 +1,6 @@
-"""What a quota is set for, and which of several quotas holds for a client.
+"""The entities of quotas, and which of several quotas applies to a client.
 
-Knows nothing of what was used. Kafka's ``ClientQuotaEntity`` and ``DefaultQuotaCallback``.
+Knows nothing of usage. Follows Kafka's ``ClientQuotaEntity`` and ``DefaultQuotaCallback``.
 """
 
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ Limits = Mapping[Entity, float]
 
 
 class Limit(NamedTuple):
-    """The quota that holds for a client. Clients with the same ``user`` and ``client_id`` use it up together."""
+    """The quota that applies to a client. Clients with the same ``user`` and ``client_id`` share it."""
 
     bound: float
-    user: str  #: empty: of every user
-    client_id: str  #: empty: of every client id
+    user: str  #: empty: the quota applies to all users
+    client_id: str  #: empty: the quota applies to all client ids
 
 
 def limit_of(limits: Limits, user: str, client_id: str) -> Limit | None:

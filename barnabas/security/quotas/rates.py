@@ -1,6 +1,6 @@
-"""How much was used: a rate over the last samples, and a bucket of tokens.
+"""The usage of a quota: a rate over the last samples, and a token bucket.
 
-Knows nothing of who used it, nor of clocks: each call has the time in milliseconds. The arithmetic is that of Kafka's
+Knows nothing of clients and clocks: each call has the time in milliseconds. The arithmetic is that of Kafka's
 ``SampledStat``, ``Rate``, ``QuotaUtils.throttleTime`` and ``TokenBucket``.
 """
 
@@ -28,7 +28,7 @@ WINDOWS = Windows()
 
 
 def milliseconds(value: float) -> int:
-    """Returns the throttle time rounded as Java rounds; 0 for NaN, as of a quota that is NaN or infinite."""
+    """Returns the throttle time, rounded as in Java; 0 for NaN, which a quota that is NaN or infinite leads to."""
     if value != value or value <= 0:
         return 0
     return min(int(value + 0.5), LONGEST_MS) if isfinite(value) else LONGEST_MS
@@ -50,18 +50,19 @@ class Rate:
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows
-        # The samples: when each began, when something was recorded last, and the sum. One more is kept than counts.
+        # The samples: the start, the time of the last record, and the sum of each. There is one more than the window
+        # has.
         self._starts: list[int] = []
         self._lasts: list[int] = []
         self._values: list[float] = []
         self._current = 0
-        # What the samples say together: their sum, the first start, and until when no sample can be out of the window.
+        # Totals of the samples: their sum, the first start, and the time until which no sample leaves the window.
         self._used = 0.0
         self._first = 0
         self._purged_until = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        """Adds to the current sample. What was recorded by mistake is recorded again, negative."""
+        """Adds to the current sample. A negative value takes back what was recorded before."""
         if not self._starts:
             self._add(now_ms)
         elif now_ms - self._starts[self._current] >= self._windows.length_ms:
@@ -71,7 +72,7 @@ class Rate:
         self._lasts[self._current] = now_ms
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
-        """Returns how long nothing may be recorded until the rate is down to ``bound``: 0 if it is not above it."""
+        """Returns the time in which the rate falls to ``bound`` if nothing is recorded; 0 if it is not above it."""
         if now_ms >= self._purged_until:
             self._purge(now_ms)
         span_ms = self._span(now_ms)
@@ -81,7 +82,7 @@ class Rate:
         return milliseconds((self._used - allowed) / bound * 1000)
 
     def is_idle(self, now_ms: int) -> bool:
-        """Returns whether nothing of what was recorded counts any more."""
+        """Returns whether all that was recorded is out of the window."""
         self._purge(now_ms)
         return not any(self._values)
 
@@ -118,7 +119,7 @@ class Rate:
             self._purged_until = min(self._lasts) + window_ms
 
     def _span(self, now_ms: int) -> int:
-        """Returns the length of the window. Samples that there are not yet count as empty ones."""
+        """Returns the length of the window. Samples that do not exist yet count as empty ones."""
         number, length_ms = self._windows
         elapsed = now_ms - self._first if self._starts else 0
         missing = number - 1 - elapsed // length_ms
@@ -126,7 +127,7 @@ class Rate:
 
 
 class TokenBucket:
-    """Tokens that come back at a rate, up to the burst of all samples. It may go below zero once (KIP-599).
+    """A token bucket that is filled at a rate, up to the burst of all samples. It may fall below zero once (KIP-599).
 
     >>> bucket = TokenBucket(Windows())
     >>> bucket.record(15, bound=1, now_ms=0)
@@ -138,7 +139,7 @@ class TokenBucket:
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows
-        self._tokens = float("inf")  # full, whatever the quota will be
+        self._tokens = float("inf")  # full, whatever the quota
         self._updated_ms = 0
 
     def record(self, value: float, bound: float, now_ms: int) -> None:
@@ -147,7 +148,7 @@ class TokenBucket:
         self._tokens = min(self._windows.burst_s * bound, self._tokens - value)
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
-        """Returns how long it takes until the bucket is not below zero any more."""
+        """Returns the time until the bucket is not below zero any more."""
         self._refill(bound, now_ms)
         return milliseconds(-self._tokens / bound * 1000) if self._tokens < 0 else 0
 

@@ -1,7 +1,7 @@
-"""The mechanism GSSAPI: a Kerberos ticket for the broker's service says who the client is.
+"""The mechanism GSSAPI: the client authenticates by a Kerberos ticket for the broker's service.
 
-Knows nothing of Kerberos but how its library is called: the package ``gssapi``, an extra of this one. RFC 4752 without
-security layers, as Java's ``GssKrb5Server`` and Kafka's ``SaslServerCallbackHandler``.
+Knows nothing of Kerberos itself: the package ``gssapi``, an extra of this one, implements it. Follows RFC 4752 without
+security layers, as Java's ``GssKrb5Server`` and Kafka's ``SaslServerCallbackHandler`` do.
 """
 
 import importlib
@@ -23,7 +23,7 @@ NAME: Final = "GSSAPI"
 SERVICE_NAME: Final = "sasl.kerberos.service.name"
 NO_LAYER: Final = 1
 OFFER: Final = bytes([NO_LAYER, 0, 0, 0])
-"""The security layers that the broker offers, none, and the size of messages that it takes under one."""
+"""The security layers that the broker offers, which is none, and the maximum size of messages under one."""
 
 NewContext = Callable[[], Any]
 """Returns the acceptor's ``gssapi.SecurityContext`` of a new client."""
@@ -35,7 +35,7 @@ class Gssapi:
     name = NAME
 
     def __init__(self, new_context: NewContext, failure: type[Exception], names: KerberosNames) -> None:
-        """:param failure: what the library raises"""
+        """:param failure: the exception that the library raises"""
         self._new_context = new_context
         self._failure = failure
         self._names = names
@@ -45,7 +45,7 @@ class Gssapi:
 
 
 class GssapiExchange:
-    """The client's ticket, then what it chooses of the security layers that are offered."""
+    """The exchange: the client's ticket, then its choice among the offered security layers."""
 
     __slots__ = ("_context", "_failure", "_has_offered", "_names", "_new_context")
 
@@ -60,14 +60,14 @@ class GssapiExchange:
         """Takes the tokens of the client.
 
         :raises AuthenticationRefused: the ticket is not valid for this broker, or the message is malformed
-        :raises CloseConnection: the principal has no name by the rules, as in Apache Kafka
+        :raises CloseConnection: no rule maps the principal to a name, as in Apache Kafka
         """
         try:
             if self._has_offered:
                 return b"", self._chosen(self._context.unwrap(token).message)
             return self._next(token), None
         except self._failure as error:
-            logger.info("A client fails at Kerberos: %s", error)
+            logger.info("A client failed to authenticate by Kerberos: %s", error)
             raise AuthenticationRefused from None
 
     def _next(self, token: bytes) -> bytes:
@@ -97,7 +97,7 @@ def from_login(options: Mapping[str, str], service_name: str | None, rules: list
     """
     check_service(options, service_name)
     try:
-        gssapi: Any = importlib.import_module("gssapi")  # which has types only where it is installed
+        gssapi: Any = importlib.import_module("gssapi")  # It has types only where it is installed.
     except ImportError as error:
         raise ConfigError(
             "sasl.enabled.mechanisms", NAME, f"without {NAME}, or with the extra barnabas[gssapi]: {error}"
@@ -119,7 +119,7 @@ def from_login(options: Mapping[str, str], service_name: str | None, rules: list
 
 
 def check_service(options: Mapping[str, str], service_name: str | None) -> None:
-    """Checks that the service has one name, with the texts of Apache Kafka's ``KerberosLogin``.
+    """Checks that the service has exactly one name. The texts are those of Apache Kafka's ``KerberosLogin``.
 
     :raises ConfigError: it has none, or two
     """

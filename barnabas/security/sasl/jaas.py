@@ -79,7 +79,7 @@ def _options(tokens: Iterator[tuple[str, bool]]) -> Iterator[tuple[str, str]]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
-    """Yields words and quoted texts with True, other characters with False, as Java's StreamTokenizer has them."""
+    """Yields words and quoted texts with True, other characters with False, as Java's StreamTokenizer does."""
     for found in _TOKEN.finditer(text):
         kind = found.lastgroup
         if kind in ("double", "single"):

@@ -1,6 +1,7 @@
-"""The keys of an OAuth provider (JWKS), from a file or an https URL, read again from time to time in a thread.
+"""The keys of an OAuth provider (JWKS), from a file or an https URL. A thread reads them again periodically.
 
-Knows nothing of tokens. Apache Kafka's ``RefreshingHttpsJwks`` and ``JwksFileVerificationKeyResolver`` (KIP-768).
+Knows nothing of tokens. Follows Apache Kafka's ``RefreshingHttpsJwks`` and ``JwksFileVerificationKeyResolver``
+(KIP-768).
 """
 
 import json
@@ -22,11 +23,11 @@ logger = logging.getLogger(__name__)
 MAX_BYTES: Final = 1024 * 1024
 TIMEOUT_S: Final = 10
 MISS_INTERVAL_S: Final = 60
-"""How often at most an unknown key has the keys read before their time (``MISSING_KEY_ID_CACHE_IN_FLIGHT_MS``)."""
+"""The minimum interval between two refreshes for unknown keys (``MISSING_KEY_ID_CACHE_IN_FLIGHT_MS``)."""
 
 
 FILE_REFRESH_S: Final = 10
-"""How often at least a file is read. Apache Kafka looks at its time of change for each token."""
+"""The maximum interval between two reads of a file. Apache Kafka checks its modification time for each token."""
 
 
 class JwksError(ValueError):
@@ -44,7 +45,7 @@ class Times(NamedTuple):
 def keys_at(url: str) -> Sequence[Key]:
     """Reads the keys.
 
-    :raises JwksError: they cannot be read, or are no keys
+    :raises JwksError: they cannot be read, or the content is not a set of keys
     """
     try:
         loaded = json.loads(_read(url))
@@ -67,9 +68,9 @@ def _read(url: str) -> bytes:
 
 
 class Jwks:
-    """The keys at a URL. A thread reads them again until nobody holds this object.
+    """The keys at a URL. A thread reads them again while this object is referenced.
 
-    :param read: returns the keys, or raises :class:`JwksError`; called here once, and later in the thread
+    :param read: returns the keys, or raises :class:`JwksError`; called once by the constructor, and later in the thread
     """
 
     def __init__(
@@ -92,28 +93,28 @@ class Jwks:
         thread.start()
 
     def miss(self) -> None:
-        """Has the keys read soon, since a token was signed by a key that is not among them."""
+        """Requests an early refresh, since a token was signed by an unknown key."""
         now = self._monotonic()
         if now - self._missed_at >= MISS_INTERVAL_S:
             self._missed_at = now
-            logger.info("No key of %s has verified a token; reading them again", self.url)
+            logger.info("No key of %s has verified a token; refreshing the keys", self.url)
             self._wake.set()
 
     @property
     def pause_s(self) -> float:
-        """How long to wait before the next reading."""
+        """The time until the next refresh."""
         if not self._failures:
             return self._times.refresh_s
         return min(self._times.retry_s * float(1 << min(self._failures - 1, 30)), self._times.longest_retry_s)
 
     def refresh(self) -> None:
-        """Reads the keys again. The present ones stay if that fails."""
+        """Reads the keys again. If that fails the current ones are kept."""
         try:
             self.current = self._read(self.url)
             self._failures = 0
         except JwksError as error:
             self._failures += 1
-            logger.warning("Keeping the present keys: %s", error)
+            logger.warning("Keeping the current keys: %s", error)
 
 
 def _refresh(ref: "weakref.ref[Jwks]", wake: threading.Event) -> None:
@@ -132,7 +133,7 @@ _SHARED: "weakref.WeakValueDictionary[tuple[Any, ...], Jwks]" = weakref.WeakValu
 
 
 def shared_keys(url: str, times: Times) -> Jwks:
-    """Returns the keys at the URL, which listeners and their successors share.
+    """Returns the keys at the URL, which all listeners share.
 
     :raises JwksError: they cannot be read
     """

@@ -1,7 +1,8 @@
-"""``sasl.kerberos.principal.to.local.rules``: how a Kerberos principal becomes the name of a user.
+"""``sasl.kerberos.principal.to.local.rules``: maps a Kerberos principal to a user name.
 
 Knows nothing of Kerberos itself. The grammar and the rules are those of Kafka's ``KerberosShortNamer``,
-``KerberosRule`` and ``KerberosName``. Patterns are of RE2, which takes linear time: a client chooses the name.
+``KerberosRule`` and ``KerberosName``. Patterns are matched by RE2, which takes linear time, since clients choose the
+principal.
 """
 
 import re
@@ -29,7 +30,7 @@ class KerberosNames:
     >>> names.name_of("alice@EXAMPLE.ORG"), names.name_of("kafka/host.example.org@ELSEWHERE")
     ('alice', 'BROKER')
 
-    :param default_realm: the realm that the rule DEFAULT is for
+    :param default_realm: the realm to which the rule DEFAULT applies
     """
 
     def __init__(self, rules: Sequence[str], default_realm: str) -> None:
@@ -40,9 +41,9 @@ class KerberosNames:
         self._rules = [_rule(text, default_realm) for text in rules]
 
     def name_of(self, principal: str) -> str:
-        """Returns what the first rule that applies makes of the principal.
+        """Returns the user name for the principal by the first rule that applies.
 
-        :raises NoMatchingRule: none does, or the principal or what it becomes is not a name
+        :raises NoMatchingRule: no rule applies, or the principal or the result is not a valid name
         """
         found = _NAME.fullmatch(principal)
         if found is None:

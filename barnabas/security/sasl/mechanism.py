@@ -1,4 +1,4 @@
-"""The terms of a SASL mechanism: an exchange of tokens that ends with a principal.
+"""The interface of a SASL mechanism: an exchange of tokens that ends with a principal.
 
 Knows nothing of any mechanism.
 """
@@ -10,17 +10,17 @@ from barnabas.security.principals import Principal
 
 
 class Authenticated(NamedTuple):
-    """The result of an exchange: who the client is."""
+    """The result of an exchange: the identity of the client."""
 
     principal: Principal
-    expires_at_ms: int | None = None  #: when the credential ends, in milliseconds since 1970; None: never
+    expires_at_ms: int | None = None  #: when the credential expires, in milliseconds since 1970; None: never
     by_token: bool = False  #: whether the credential was a delegation token (KIP-48)
 
 
 class AuthenticationRefused(Exception):
     """The client is refused.
 
-    The text is sent to it, and must not say more than Apache Kafka's does. Without a text it gets the general one:
+    The text is sent to it, and must not say more than Apache Kafka's does. Without a text it gets the default one:
     "Authentication failed during authentication due to invalid credentials with SASL mechanism PLAIN".
     """
 
@@ -29,10 +29,10 @@ class Exchange(Protocol):
     """One authentication of one client."""
 
     def evaluate(self, token: bytes) -> tuple[bytes, Authenticated | None]:
-        """Takes a token of the client; returns the server's token and, with the last one, the result.
+        """Takes a token of the client. Returns the server's token and, with the last one, the result.
 
         :raises AuthenticationRefused: the client is refused
-        :raises CloseConnection: the client gets no answer
+        :raises CloseConnection: the connection is closed without a response
         """
 
 

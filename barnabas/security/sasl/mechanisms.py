@@ -1,4 +1,4 @@
-"""The table of mechanisms: how each one is made from the configs of a listener.
+"""The table of mechanisms: how each one is created from the configs of a listener.
 
 Knows nothing of any mechanism but its name. A mechanism is imported when a listener enables it.
 """
@@ -21,7 +21,7 @@ LOGIN_MODULES = frozenset({
     "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
     "com.sun.security.auth.module.Krb5LoginModule",
 })  # fmt: skip
-"""The classes of login modules. Which one it is does not matter, as in Apache Kafka: the mechanism decides."""
+"""The accepted classes of login modules. The mechanism decides what is done, not the class, as in Apache Kafka."""
 
 
 class Configs(Protocol):
@@ -35,7 +35,7 @@ class Configs(Protocol):
 
 
 class Surroundings(NamedTuple):
-    """What mechanisms need beside their configs."""
+    """What mechanisms need besides their configs."""
 
     credentials: Credentials
     random_bytes: Callable[[int], bytes]
@@ -45,7 +45,7 @@ class Enabled(NamedTuple):
     """A mechanism that a listener enables."""
 
     mechanism: Mechanism
-    max_reauth_ms: int  #: how long a session lasts before its client must authenticate again; 0 sets no limit
+    max_reauth_ms: int  #: the maximum time between two authentications of a client; 0 sets no limit
 
 
 Make = Callable[[str, Configs, LoginModule, Surroundings], Mechanism]

@@ -1,7 +1,7 @@
-"""The mechanism OAUTHBEARER: a token of an OAuth provider that says who the client is.
+"""The mechanism OAUTHBEARER: the client authenticates by a token of an OAuth provider.
 
-Knows nothing of how a token is validated. RFC 7628; the grammar, the rules and the texts are those of Apache Kafka's
-``OAuthBearerSaslServer`` and ``OAuthBearerClientInitialResponse`` (KIP-255, KIP-342).
+Knows nothing of how a token is validated. Follows RFC 7628; the grammar, the rules and the texts are those of Apache
+Kafka's ``OAuthBearerSaslServer`` and ``OAuthBearerClientInitialResponse`` (KIP-255, KIP-342).
 """
 
 import re
@@ -23,7 +23,7 @@ _AFTER_ERROR = b"\x01"
 
 
 class InvalidToken(Exception):
-    """The token is refused. The text is for the broker's own log."""
+    """The token is refused. The text is for the broker's log only."""
 
 
 class InsufficientScope(InvalidToken):
@@ -31,11 +31,11 @@ class InsufficientScope(InvalidToken):
 
     def __init__(self, scope: str) -> None:
         super().__init__("a required scope is missing")
-        self.scope = scope  #: the required ones
+        self.scope = scope  #: the required scopes
 
 
 class ValidToken(NamedTuple):
-    """What the broker takes from a token."""
+    """The fields of a token that the broker uses."""
 
     subject: str
     expires_at_ms: int
@@ -45,7 +45,7 @@ class Validator(Protocol):
     """The rules by which tokens are valid."""
 
     def validate(self, token: str, now_ms: int) -> ValidToken:
-        """Returns what a valid token says.
+        """Returns the fields of a valid token.
 
         :raises InvalidToken: the token is not valid
         """
@@ -74,9 +74,10 @@ class OAuthBearerExchange:
         self._error = ""  #: the error that was sent to the client
 
     def evaluate(self, token: bytes) -> tuple[bytes, Authenticated | None]:
-        """Takes the client's message. The answer to an invalid token is a text, after which the client gives up.
+        """Takes the client's message. The response to an invalid token is an error text, and the exchange fails with
+        the client's next message.
 
-        :raises AuthenticationRefused: the client has given up, the message is malformed, or names somebody else
+        :raises AuthenticationRefused: the token was invalid, the message is malformed, or it names another user
         :raises CloseConnection: the scheme is not Bearer, as in Apache Kafka
         """
         if self._error and token == _AFTER_ERROR:
@@ -95,9 +96,9 @@ class OAuthBearerExchange:
 
 
 def authenticated(token: ValidToken, authorization_id: str) -> Authenticated:
-    """Returns who the client is.
+    """Returns the identity of the client.
 
-    :raises AuthenticationRefused: the client wants to be somebody else
+    :raises AuthenticationRefused: the client requests another identity than that of the token
     """
     if authorization_id not in ("", token.subject):
         raise AuthenticationRefused(
@@ -108,10 +109,11 @@ def authenticated(token: ValidToken, authorization_id: str) -> Authenticated:
 
 
 def parsed(message: bytes) -> tuple[str, str]:
-    """Returns the authorization id and the token of a client's message. Extensions are taken, and not looked at.
+    """Returns the authorization id and the token of a client's message. Extensions are accepted and ignored.
 
     :raises AuthenticationRefused: the message is malformed
-    :raises CloseConnection: the scheme is not Bearer; Apache Kafka fails over its own error text, and closes
+    :raises CloseConnection: the scheme is not Bearer; Apache Kafka fails while it formats its error, and closes the
+        connection
     """
     found = _FIRST_MESSAGE.fullmatch(message.decode("utf-8", "replace"))
     if found is None:

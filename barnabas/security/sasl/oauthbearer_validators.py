@@ -1,4 +1,4 @@
-"""Chooses the rules for the tokens of OAUTHBEARER, by ``sasl.server.callback.handler.class``.
+"""Selects the validator of OAUTHBEARER tokens, by ``sasl.server.callback.handler.class``.
 
 Knows nothing of the rules. As in Apache Kafka, tokens need no signature unless that class is set.
 """
@@ -28,10 +28,10 @@ SIGNED: Final = (
 )
 JWT_VALIDATOR: Final = "sasl.oauthbearer.jwt.validator.class"
 JWT_VALIDATORS: Final = tuple(f"{_PACKAGE}.{name}" for name in ("DefaultJwtValidator", "BrokerJwtValidator"))
-"""The classes whose rules the broker knows. In a broker the default is the other one."""
+"""The classes for signed tokens. The default of a broker is the class for unsecured tokens."""
 
 ALLOWED_URLS: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
-"""The system property of a JVM that names the URLs which Apache Kafka may read keys from."""
+"""The JVM system property with the URLs from which Apache Kafka may read keys."""
 
 
 class Configs(Protocol):
@@ -45,9 +45,9 @@ class Configs(Protocol):
 
 
 def validator(configs: Configs, options: Mapping[str, str]) -> Validator:
-    """Returns the rules of a listener.
+    """Returns the validator of a listener.
 
-    :param options: of the login module
+    :param options: the options of the login module
     :raises ConfigError: a config or an option is not valid, or the keys cannot be read
     """
     handler = configs.of_mechanism("OAUTHBEARER", HANDLER)
@@ -56,7 +56,7 @@ def validator(configs: Configs, options: Mapping[str, str]) -> Validator:
     if handler not in UNSECURED:
         raise ConfigError(HANDLER, handler, f"one of {', '.join(filter(None, (*UNSECURED, *SIGNED)))}")
     logger.warning(
-        "Listener %s takes OAUTHBEARER tokens that nobody has signed, for development only; %s can be %s",
+        "Listener %s accepts unsecured OAUTHBEARER tokens, which are not signed and for development only; %s can be %s",
         configs.listener_name,
         HANDLER,
         SIGNED[0],
@@ -68,15 +68,15 @@ def validator(configs: Configs, options: Mapping[str, str]) -> Validator:
 
 
 def allowed_urls(environment: Mapping[str, str]) -> frozenset[str] | None:
-    """Returns the URLs that ``KAFKA_OPTS`` allows as a JVM's options do; None if it says nothing of them."""
+    """Returns the URLs that the JVM options in ``KAFKA_OPTS`` allow; None if the property is not set there."""
     found = re.findall(rf"-D{re.escape(ALLOWED_URLS)}=(\S*)", environment.get("KAFKA_OPTS", ""))
     return frozenset(each.strip() for each in found[-1].strip("'\"").split(",")) if found else None
 
 
 def signed(configs: Configs, environment: Mapping[str, str] = os.environ) -> Validator:
-    """Returns the rules for tokens that a provider has signed.
+    """Returns the validator of tokens that a provider has signed.
 
-    :raises ConfigError: a class is set that is not known, the URL is not allowed, or the keys cannot be read
+    :raises ConfigError: the class is unknown, the URL is not allowed, or the keys cannot be read
     """
     from barnabas.security.sasl.jwks import JwksError, Times, shared_keys
     from barnabas.security.sasl.signed_jwt import Expected, SignedValidator
@@ -84,7 +84,7 @@ def signed(configs: Configs, environment: Mapping[str, str] = os.environ) -> Val
     url = configs[URL]
     if not url:
         raise ConfigError(URL, url or "", "set, so that the signatures of tokens can be verified")
-    if configs[JWT_VALIDATOR] not in JWT_VALIDATORS:  # another might refuse what these let in
+    if configs[JWT_VALIDATOR] not in JWT_VALIDATORS:  # another class might be stricter than the known ones
         raise ConfigError(JWT_VALIDATOR, configs[JWT_VALIDATOR], f"one of {', '.join(JWT_VALIDATORS)}")
     allowed = allowed_urls(environment)
     if allowed is not None and url not in allowed:

@@ -1,6 +1,7 @@
 """The mechanism PLAIN: a user's name and password in one message.
 
-Knows nothing of where the users come from. RFC 4616; rules and texts of Apache Kafka's ``PlainSaslServer``.
+Knows nothing of where the users come from. Follows RFC 4616; rules and texts are those of Apache Kafka's
+``PlainSaslServer``.
 """
 
 import hmac
@@ -12,7 +13,7 @@ from barnabas.security.sasl.mechanism import Authenticated, AuthenticationRefuse
 
 NAME: Final = "PLAIN"
 USER_OPTION: Final = "user_"
-"""The options of the login module that begin with this are users, and their values the passwords."""
+"""The prefix of the login module's options for users: the rest of the name is the user, the value is the password."""
 
 _FIELDS = 3
 
@@ -47,7 +48,7 @@ class Plain:
             raise AuthenticationRefused("Authentication failed: username not specified")
         if not password:
             raise AuthenticationRefused("Authentication failed: password not specified")
-        # An unknown user is compared, too, so that the time does not tell which names exist.
+        # The password of an unknown user is compared, too, so that the time does not reveal which users exist.
         expected = self._passwords.get(name)
         is_equal = hmac.compare_digest(password.encode(), expected or b"")
         if expected is None or not is_equal:

@@ -1,6 +1,6 @@
 """The mechanisms SCRAM-SHA-256 and SCRAM-SHA-512: a proof that the client knows the password, which is not sent.
 
-Knows nothing of where credentials are kept. RFC 5802; the grammar and the rules are those of Apache Kafka's
+Knows nothing of where credentials are stored. Follows RFC 5802; the grammar and the rules are those of Apache Kafka's
 ``ScramMessages`` and ``ScramSaslServer``.
 """
 
@@ -25,7 +25,7 @@ MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
 NONCE_BYTES: Final = 18
 
-# Possessive: what follows is never a part of them, so that a long message of a stranger is gone through once.
+# Possessive quantifiers prevent backtracking, so that an unauthenticated client's long message takes linear time.
 _ALPHA, _VALUE, _PRINTABLE = r"[A-Za-z]++", r"[\x01-\x2B\x2D-\x7F]++", r"[\x21-\x2B\x2D-\x7E]++"
 _NAME = r"(?:[\x01-\x2B\x2D-\x3C\x3E-\x7F]++|=2C|=3D)++"
 _BASE64 = r"(?:[a-zA-Z0-9/+]{4})*+(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
@@ -40,7 +40,7 @@ _CLIENT_FINAL = re.compile(
 
 
 class ScramCredential(NamedTuple):
-    """What the broker keeps of a password."""
+    """What the broker stores of a password."""
 
     salt: bytes
     stored_key: bytes
@@ -52,7 +52,7 @@ class ScramCredential(NamedTuple):
 
 
 class TokenCredential(NamedTuple):
-    """The credential of a delegation token, and whom it stands for (KIP-48)."""
+    """The credential of a delegation token, and the token's owner (KIP-48)."""
 
     credential: ScramCredential
     owner: Principal
@@ -94,23 +94,23 @@ class Scram:
 
 
 class ScramExchange:
-    """The two messages of a client, and the two answers."""
+    """The exchange: two messages of the client, and the response to each."""
 
     __slots__ = ("_credential", "_credentials", "_first_messages", "_mechanism", "_nonce", "_result")
 
     def __init__(self, mechanism: str, credentials: Credentials, nonce: str) -> None:
         self._mechanism = mechanism
         self._credentials = credentials
-        self._nonce = nonce  #: the server's part
+        self._nonce = nonce  #: the server's part of the nonce
         self._credential: ScramCredential | None = None
         self._result: Authenticated | None = None
-        self._first_messages = b""  #: of both sides, as the proof has them
+        self._first_messages = b""  #: the messages of both sides that the proof covers
 
     def evaluate(self, token: bytes) -> tuple[bytes, Authenticated | None]:
         """Takes the client's first or final message.
 
         :raises AuthenticationRefused: there is no such credential, the proof is wrong, or the message is malformed
-        :raises CloseConnection: the proof has not the length of a proof, to which Apache Kafka has no answer
+        :raises CloseConnection: the proof has a wrong length, in which case Apache Kafka closes the connection, too
         """
         text = token.decode("utf-8", "replace")
         if self._credential is None:

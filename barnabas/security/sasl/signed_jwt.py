@@ -1,7 +1,7 @@
-"""Validates signed tokens by the keys of an OAuth provider.
+"""Validates signed tokens with the keys of an OAuth provider.
 
-Knows nothing of SASL, nor of where the keys come from. The rules are those of Apache Kafka's ``BrokerJwtValidator``
-and of jose4j as it sets it up (KIP-768); signatures are verified by joserfc.
+Knows nothing of SASL, nor of where the keys come from. The rules are those of Apache Kafka's ``BrokerJwtValidator`` and
+of jose4j as configured there (KIP-768). Signatures are verified by joserfc.
 """
 
 import json
@@ -24,14 +24,14 @@ ALGORITHMS: Final = {
     "OKP": ("EdDSA", "Ed25519"),
     "oct": ("HS256", "HS384", "HS512"),
 }
-"""The algorithms by which a type of key signs. A token that is not signed is refused."""
+"""The signature algorithms of each key type. A token that is not signed is refused."""
 
 MAX_TRIED: Final = 8
-"""The number of keys that are tried for a token that names none."""
+"""The maximum number of keys that are tried for a token that names no key."""
 
 
 class _Registry(JWSRegistry):
-    """The limits of a token. ``sasl.server.max.receive.size`` is one before."""
+    """The limits of a token. ``sasl.server.max.receive.size`` limits its size before."""
 
     max_header_length = 16 * 1024
     max_payload_length = 1024 * 1024
@@ -42,17 +42,17 @@ _REGISTRY = _Registry(algorithms=[each for names in ALGORITHMS.values() for each
 
 
 class Keys(Protocol):
-    """The present keys of the provider."""
+    """The current keys of the provider."""
 
     @property
     def current(self) -> Sequence[Key]: ...
 
     def miss(self) -> None:
-        """Notes that a token was signed by a key that is not among them."""
+        """Notes that a token was signed by an unknown key."""
 
 
 class Expected(NamedTuple):
-    """What a token has to say (``sasl.oauthbearer.*``)."""
+    """The claims that a token must have (``sasl.oauthbearer.*``)."""
 
     audience: Collection[str] = ()
     issuer: str | None = None
@@ -69,7 +69,7 @@ class SignedValidator:
         self._expected = expected
 
     def validate(self, token: str, now_ms: int) -> ValidToken:
-        """Returns what a valid token says.
+        """Returns the fields of a valid token.
 
         :raises InvalidToken: the signature or a claim is not valid
         """
@@ -94,7 +94,7 @@ class SignedValidator:
 
 
 def candidates(keys: Sequence[Key], header: Mapping[str, Any]) -> Iterator[Key]:
-    """Yields the keys that may have signed a token, as jose4j's ``VerificationJwkSelector`` chooses them."""
+    """Yields the keys that may have signed a token, as jose4j's ``VerificationJwkSelector`` selects them."""
     algorithm, key_id, tried = header.get("alg"), header.get("kid"), 0
     for key in keys:
         fits = algorithm in ALGORITHMS.get(key.key_type, ()) and key.get("use", "sig") == "sig"
@@ -145,7 +145,7 @@ def checked(claims: Mapping[str, Any], expected: Expected, now_s: int) -> ValidT
 def time_of(claims: Mapping[str, Any], name: str) -> int | None:
     """Returns a time in seconds since 1970; None if the token does not have it.
 
-    :raises InvalidToken: it is no number
+    :raises InvalidToken: it is not a number
     """
     value = claims.get(name)
     if value is None:
@@ -156,9 +156,9 @@ def time_of(claims: Mapping[str, Any], name: str) -> int | None:
 
 
 def check_audience(audience: object, expected: Collection[str]) -> None:
-    """Checks whom the token is for. If nobody is expected, a token that is for somebody is refused, as by jose4j.
+    """Checks the audience of the token. If no audience is expected a token with an audience is refused, as by jose4j.
 
-    :raises InvalidToken: it is for others
+    :raises InvalidToken: it is for another audience
     """
     if audience is None and not expected:
         return
@@ -168,9 +168,9 @@ def check_audience(audience: object, expected: Collection[str]) -> None:
 
 
 def check_scope(scope: object) -> None:
-    """Checks that each scope has a name, and is there once.
+    """Checks that no scope is empty or repeated.
 
-    :raises InvalidToken: it is not so
+    :raises InvalidToken: a scope is empty or repeated
     """
     given = [scope] if isinstance(scope, str) else scope if isinstance(scope, list) else []
     names = [each.strip() if isinstance(each, str) else "" for each in given]

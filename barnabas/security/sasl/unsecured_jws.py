@@ -1,4 +1,4 @@
-"""Validates unsecured tokens, for development: they are not signed, so anybody can make one.
+"""Validates unsecured tokens, for development: they are not signed, so anybody can create one.
 
 Knows nothing of SASL. The rules are those of Apache Kafka's ``OAuthBearerUnsecuredValidatorCallbackHandler`` and
 ``OAuthBearerUnsecuredJws``.
@@ -21,7 +21,7 @@ _BASE64_URL = re.compile(r"[A-Za-z0-9_-]*")
 
 
 class UnsecuredValidator:
-    """The rules with the options of one login module.
+    """The validator with the options of one login module.
 
     :raises ValueError: an option is not valid
     """
@@ -41,7 +41,7 @@ class UnsecuredValidator:
                 raise ValueError(f"Invalid scope value: {each}")
 
     def validate(self, token: str, now_ms: int) -> ValidToken:
-        """Returns what a valid token says.
+        """Returns the fields of a valid token.
 
         :raises InvalidToken: the token is not valid
         :raises CloseConnection: the token names no algorithm, as in Apache Kafka
@@ -89,7 +89,7 @@ def unsecured_claims(token: str) -> Mapping[str, Any]:
 
 
 def decoded(part: str) -> dict[str, Any]:
-    """Returns the values of a part of a token, as Apache Kafka reads them: null is the text "null".
+    """Returns the values of a part of a token as Apache Kafka reads them: null becomes the text "null".
 
     :raises InvalidToken: the part is malformed
     """
@@ -119,7 +119,7 @@ def java_text(value: object) -> str:
 def number(claims: Mapping[str, Any], name: str) -> float | None:
     """Returns the claim as a number; None if there is none.
 
-    :raises InvalidToken: the claim is no number
+    :raises InvalidToken: the claim is not a number
     """
     value = claims.get(name)
     if value is None:

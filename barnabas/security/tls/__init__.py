@@ -1,5 +1,5 @@
-"""TLS: key and trust stores, contexts made of a listener's configs, and the names of clients with certificates.
+"""TLS: key and trust stores, contexts for the configs of a listener, and the names of clients with certificates.
 
-Knows nothing of sockets, nor of where files are: it is given a function that reads one. Nothing of it is imported
-before a listener needs it: ``cryptography`` takes long to import.
+Knows nothing of sockets and directories: a function that reads a file is passed in. It is imported when a listener
+needs it, since importing ``cryptography`` takes long.
 """

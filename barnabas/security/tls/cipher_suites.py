@@ -1,4 +1,4 @@
-"""Java's names of cipher suites and of TLS versions, and what OpenSSL calls them.
+"""Java's names of cipher suites and of TLS versions, and the names of OpenSSL.
 
 Knows nothing of contexts. ``ssl.cipher.suites`` has the names of the IANA registry, as Java has them.
 """
@@ -10,7 +10,7 @@ from barnabas.config.validators import InvalidValue
 #: TLS 1.3 has suites of its own, which OpenSSL names as Java does.
 TLS_1_3 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 
-#: The versions that ``ssl.enabled.protocols`` may list, from the oldest on.
+# : The versions that ``ssl.enabled.protocols`` may list, oldest first.
 VERSIONS = ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3")
 
 _KEY_EXCHANGES = {
@@ -33,7 +33,7 @@ _CIPHERS = {
 
 
 def openssl_name(suite: str) -> str:
-    """Returns what OpenSSL calls a cipher suite of TLS 1.2 or before.
+    """Returns OpenSSL's name of a cipher suite of TLS 1.2 or before.
 
     :raises InvalidValue: OpenSSL has no such suite
 
@@ -55,7 +55,7 @@ def of_older_versions(suites: Iterable[str]) -> list[str]:
 
 
 def offered_versions(enabled: Iterable[str], suites: Iterable[str]) -> list[str]:
-    """Returns the versions of TLS that are offered, from the oldest on: of the enabled ones, those that have a suite.
+    """Returns the offered versions of TLS, oldest first: the enabled ones that have a cipher suite.
 
     :raises InvalidValue: there is no such version, or none has a suite
     """

@@ -1,6 +1,7 @@
-"""TLS of a node that connects to other nodes, by the configs of the listener through which they reach one another.
+"""TLS for connections to other nodes, by the configs of the inter-broker listener.
 
-Knows nothing of connections. Apache Kafka's ``SslFactory`` and ``DefaultSslEngineFactory`` in the mode ``CLIENT``.
+Knows nothing of connections. Follows Apache Kafka's ``SslFactory`` and ``DefaultSslEngineFactory`` in the mode
+``CLIENT``.
 """
 
 import ssl
@@ -10,11 +11,11 @@ from barnabas.security.tls.stores import Configs, ReadFile, load_key_store, load
 
 
 def client_context(configs: Configs, read: ReadFile) -> ssl.SSLContext:
-    """Returns the context with which a node connects, and shows its certificate where it is asked for one.
+    """Returns the context with which a node connects. It sends its certificate if the server requests one.
 
     :param configs: the listener's configs
     :param read: returns the content of a file
-    :raises ConfigError: the configs do not make a context
+    :raises ConfigError: the configs are not valid for TLS
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     limit_versions(context, configs)

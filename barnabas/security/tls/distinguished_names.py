@@ -1,7 +1,8 @@
 """Distinguished names as text, in the form of RFC 2253 in which Java writes them (``X500Principal.getName``).
 
-Knows nothing of certificates: it is given the DER encoding of a name. Java's ``AVA.toRFC2253String`` differs from other
-writers: attributes that RFC 2253 has no keyword for have their number and the encoded value in hexadecimal.
+Knows nothing of certificates: it takes the DER encoding of a name. Java's ``AVA.toRFC2253String`` differs from other
+implementations: an attribute without a keyword in RFC 2253 is written as its object identifier, with the encoded value
+in hexadecimal.
 """
 
 from collections.abc import Iterator
@@ -117,7 +118,7 @@ def _dotted(oid: bytes) -> str:
 def _elements(encoded: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     """Yields tag, content and whole encoding of each element.
 
-    :raises ValueError: a length is beyond the end
+    :raises ValueError: a length exceeds the encoding
     """
     at = 0
     while at < len(encoded):

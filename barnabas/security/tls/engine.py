@@ -1,7 +1,7 @@
-"""A listener's TLS: the context that its configs make, and its exchange while the broker runs.
+"""The TLS context of a listener, and its replacement while the broker runs.
 
-Knows nothing of connections. Checks of an exchange are those of Kafka's ``SslFactory`` and ``CertificateEntries``
-(KIP-226): a context that replaces another must be as trustworthy as that was.
+Knows nothing of connections. The checks of a replacement are those of Kafka's ``SslFactory`` and ``CertificateEntries``
+(KIP-226): the new stores must be compatible with the former ones.
 """
 
 import os
@@ -42,13 +42,13 @@ _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required
 
 
 class Engine:
-    """What a listener serves TLS with. It does not change; :meth:`exchanged` makes another.
+    """The TLS context of a listener. It is immutable; :meth:`exchanged` returns another one.
 
     :param configs: the listener's configs
     :param read: returns the content of a file
-    :param is_inter_broker: whether brokers connect to the listener with its own certificate, which then has to be
-        trusted by its own trust store
-    :raises ConfigError: the configs do not make a context
+    :param is_inter_broker: whether brokers connect to the listener with its own certificate, which its own trust store
+        must then trust
+    :raises ConfigError: the configs are not valid for TLS
     """
 
     def __init__(self, configs: Configs, read: ReadFile, *, is_inter_broker: bool = False) -> None:
@@ -65,7 +65,7 @@ class Engine:
                 raise _refused(f"{_UNTRUSTED} {error.reason}") from None
 
     def principal_of(self, certificate: bytes | None) -> Principal:
-        """Returns the principal of a client by its certificate in DER; None: it has shown none.
+        """Returns the principal of a client with this certificate in DER; None for a client without a certificate.
 
         :raises NoMatchingRule: no rule of ``ssl.principal.mapping.rules`` matches its name
         """
@@ -75,9 +75,9 @@ class Engine:
         return Principal(USER, self.mapping.name_of(name))
 
     def exchanged(self, configs: Configs) -> "Engine":
-        """Returns the engine of changed stores that may take this one's place; itself if they are the same.
+        """Returns the engine with changed stores, which may replace this one; the same engine if they have not changed.
 
-        Of the configs only those of the stores count: Kafka takes the rest for the next start.
+        Only the configs of the stores are applied: as in Kafka, others take effect at the next start.
 
         :raises ConfigError: the stores do not load, or are not compatible with these
         """
@@ -97,7 +97,7 @@ class Engine:
         return then
 
     def has_other_configs(self, configs: Configs) -> bool:
-        """Returns whether the stores of these configs are configured otherwise, whatever is in their files."""
+        """Returns whether the configs of the stores differ, without comparing the files."""
         return any(self._configs[name] != configs[name] for name in BROKER if is_of_stores(name))
 
     def _same_stores(self, other: "Engine") -> bool:
@@ -125,7 +125,7 @@ class Engine:
 
 
 class _Exchanged:
-    """A listener's configs of which those of the stores have changed."""
+    """The configs of a listener with changed configs of the stores."""
 
     def __init__(self, first: Configs, now: Configs) -> None:
         self._first: Configs = first._first if isinstance(first, _Exchanged) else first
@@ -136,7 +136,7 @@ class _Exchanged:
 
 
 def is_of_stores(name: str) -> bool:
-    """Returns whether a config can be exchanged while the listener serves (``SslConfigs.RECONFIGURABLE_CONFIGS``)."""
+    """Returns whether a config can be changed while the broker runs (``SslConfigs.RECONFIGURABLE_CONFIGS``)."""
     return name.startswith(("ssl.keystore.", "ssl.truststore.")) or name == "ssl.key.password"
 
 
@@ -169,15 +169,15 @@ def limit_versions(context: ssl.SSLContext, configs: Configs) -> None:
             context.options |= _WITHOUT[version]
     older = of_older_versions(suites)
     if older or versions[0] in VERSIONS[:2]:
-        # OpenSSL 3 has no suite for TLS 1.0 and 1.1 above its security level 0.
+        # OpenSSL 3 has suites for TLS 1.0 and 1.1 at its security level 0 only.
         level = ":@SECLEVEL=0" if versions[0] in VERSIONS[:2] else ""
         context.set_ciphers((":".join(older) or "DEFAULT") + level)
 
 
 def add_keys(context: ssl.SSLContext, keys: list[KeyEntry] | None) -> None:
-    """Lets a context show the certificates of a key store.
+    """Adds the keys and certificates of a key store to a context.
 
-    :raises ConfigError: OpenSSL does not take them
+    :raises ConfigError: OpenSSL refuses them
     """
     for entry in keys or ():
         with private_file(entry.pem()) as path:
@@ -188,13 +188,13 @@ def add_keys(context: ssl.SSLContext, keys: list[KeyEntry] | None) -> None:
 
 
 def add_trusted(context: ssl.SSLContext, trusted: list[x509.Certificate]) -> None:
-    """Lets a context trust what is in a trust store: as in Java, also somebody's own certificate."""
+    """Adds the certificates of a trust store to a context. As in Java, they may be end-entity certificates."""
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_verify_locations(cadata=b"".join(each.public_bytes(Encoding.DER) for each in trusted))
 
 
 def weaker_than_asked(configs: Configs) -> str | None:
-    """Returns what cannot be done of ``ssl.cipher.suites``, as a sentence for the log."""
+    """Returns which part of ``ssl.cipher.suites`` cannot be enforced, as a sentence for the log."""
     listed = [suite for suite in configs["ssl.cipher.suites"] if suite in TLS_1_3]
     if listed and len(listed) < len(TLS_1_3) and "TLSv1.3" in configs["ssl.enabled.protocols"]:
         return f"Python cannot choose among the cipher suites of TLS 1.3: all of {', '.join(TLS_1_3)} are offered"
@@ -203,9 +203,9 @@ def weaker_than_asked(configs: Configs) -> str | None:
 
 @contextmanager
 def private_file(content: bytes) -> Iterator[str]:
-    """Yields the path of a file that nobody else can read: OpenSSL takes a key from a path only.
+    """Yields the path of a file that no other user can read, since OpenSSL reads keys from a path only.
 
-    It lies in memory where the system has such files. Elsewhere its directory is this user's only, from the beginning.
+    The file is in memory if the system supports that. Otherwise it is in a directory that only this user can access.
     """
     if hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir():
         with os.fdopen(os.memfd_create("key", os.MFD_CLOEXEC), "wb") as file:
@@ -246,7 +246,7 @@ def _check_compatible(
 
 
 def _check_handshake(of_server: Engine, of_client: Engine) -> None:
-    """Checks that a client with the one engine's stores can connect to a server with the other's.
+    """Checks that a client with one engine's stores can connect to a server with the other's.
 
     :raises ssl.SSLError: it cannot
     """
@@ -260,7 +260,7 @@ def _check_handshake(of_server: Engine, of_client: Engine) -> None:
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     server = of_server.context.wrap_bio(to_server, to_client, server_side=True)
     client = client_context.wrap_bio(to_client, to_server)
-    # A few turns are enough: each side has at most two to take.
+    # A few rounds are enough: each side needs at most two.
     done = [False, False]
     for _ in range(8):
         for index, side in enumerate((client, server)):

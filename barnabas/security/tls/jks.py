@@ -1,7 +1,8 @@
 """Java's own format of key stores, JKS: reads keys and certificates.
 
 Knows nothing of files. The format is that of ``sun.security.provider.JavaKeyStore``, whose source is its only
-description. JCEKS, which begins likewise, is not read. The library for it, pyjks, has had no release since 2020.
+specification. JCEKS, which begins in the same way, is not supported. The library for JKS, pyjks, has had no release
+since 2020.
 """
 
 import hashlib
@@ -13,16 +14,16 @@ MAGIC = b"\xfe\xed\xfe\xed"
 _PRIVATE_KEY, _CERTIFICATE = 1, 2
 _WHITENER = b"Mighty Aphrodite"
 _PROTECTED_BY_SUN = bytes.fromhex("060a2b060104012a02110101")
-"""The DER encoding of 1.3.6.1.4.1.42.2.17.1.1: how a JKS protects keys."""
+"""The DER encoding of 1.3.6.1.4.1.42.2.17.1.1, the algorithm that protects keys in a JKS."""
 _DIGEST_SIZE = 20
 
 
 class JksError(ValueError):
-    """The store cannot be read. The text names neither password nor key."""
+    """The store cannot be read. The text contains neither a password nor a key."""
 
 
 class JksEntry(NamedTuple):
-    """An entry of a store: a certificate that is trusted, or a key with its chain."""
+    """An entry of a store: a trusted certificate, or a key with its chain."""
 
     alias: str
     chain: list[bytes]  #: certificates in DER, the entry's own first
@@ -48,7 +49,7 @@ def read_jks(store: bytes, password: str | None) -> list[JksEntry]:
 def recover_key(protected: bytes, password: str) -> bytes:
     """Returns the private key, as PKCS #8 in DER.
 
-    The key is covered by a stream of digests of the password (``KeyProtector``).
+    The key is XORed with a stream of digests of the password (``KeyProtector``).
 
     :raises JksError: the password is wrong, or the key is protected in another way
     """
@@ -102,7 +103,7 @@ class _Reader:
     def _entry(self, version: int) -> JksEntry:
         tag = self._int()
         alias = self._text()
-        self._take(8)  # when it was made
+        self._take(8)  # the creation time
         if tag == _CERTIFICATE:
             return JksEntry(alias, [self._certificate(version)])
         if tag != _PRIVATE_KEY:

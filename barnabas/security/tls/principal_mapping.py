@@ -1,7 +1,7 @@
-"""``ssl.principal.mapping.rules``: how the distinguished name of a certificate becomes the name of a user (KIP-371).
+"""``ssl.principal.mapping.rules``: maps the distinguished name of a certificate to a user name (KIP-371).
 
-Knows nothing of certificates. The grammar is that of Kafka's ``SslPrincipalMapper``. Patterns are of RE2, which takes
-linear time: a client chooses the name that they are held against.
+Knows nothing of certificates. The grammar is that of Kafka's ``SslPrincipalMapper``. Patterns are matched by RE2, which
+takes linear time, since clients choose the name.
 """
 
 import re
@@ -40,9 +40,9 @@ class PrincipalMapping:
         self._rules = [_rule(text, *groups) for groups in _split(text.strip())]
 
     def name_of(self, distinguished_name: str) -> str:
-        """Returns what the first rule that matches makes of the name.
+        """Returns the user name for the distinguished name by the first rule that matches.
 
-        :raises NoMatchingRule: none does
+        :raises NoMatchingRule: no rule matches
         """
         for rule in self._rules:
             name = rule(distinguished_name)
@@ -58,7 +58,7 @@ def _split(text: str) -> list[tuple[str | None, str, str, str]]:
         if match is None or match.end() == at:
             raise InvalidValue(_NAME, f"Invalid rule: {text[at:]}")
         at = match.end()
-        if match[1]:  # an empty rule counts for nothing
+        if match[1]:  # an empty rule is ignored
             rules.append((match[2], match[3], match[4], match[5]))
     return rules
 
@@ -79,7 +79,7 @@ def _rule(text: str, default: str | None, pattern: str, replacement: str, case: 
         match = compiled.fullmatch(name)
         if match is None:
             return None
-        # Java replaces each occurrence of the pattern, of which there may be more than the whole name.
+        # Java replaces each occurrence of the pattern, and there may be others after the match of the whole name.
         found = compiled.sub(lambda each: filled(replacement, each), name)
         return str(found.lower() if case == "L" else found.upper() if case == "U" else found)
 
@@ -87,9 +87,10 @@ def _rule(text: str, default: str | None, pattern: str, replacement: str, case: 
 
 
 def filled(replacement: str, match: Any) -> str:
-    """Returns the replacement with what the groups of the pattern have matched.
+    """Returns the replacement with the matches of the pattern's groups.
 
-    A number is read as far as there is such a group, as in Java: ``$12`` is ``$1`` and "2" where there is no group 12.
+    As in Java, a number has as many digits as name an existing group: ``$12`` is ``$1`` and "2" if there is no group
+    12.
     """
     groups = len(match.groups())
 

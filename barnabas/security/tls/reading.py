@@ -7,13 +7,13 @@ import errno
 from pathlib import Path
 
 LARGEST_STORE = 16 * 1024 * 1024
-"""What names a file may name a pipe without an end, too: whoever may change configs must not stop the loop."""
+"""The maximum size of a store. A config may also name an endless pipe, which must not block the event loop."""
 
 
 def read_store(path: str) -> bytes:
     """Returns the content of a key or trust store.
 
-    :raises OSError: it cannot be read, is no file, or is larger than any store
+    :raises OSError: it cannot be read, is not a regular file, or is too large
     """
     file = Path(path)
     if file.exists() and not (file.is_file() and file.stat().st_size <= LARGEST_STORE):

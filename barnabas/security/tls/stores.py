@@ -1,7 +1,7 @@
 """Key stores and trust stores of a listener: PEM (inline or files), PKCS12 and JKS.
 
-Knows nothing of contexts and connections. Which configs go together, and the words in which others are refused, are
-those of Kafka's ``DefaultSslEngineFactory`` (KIP-651). As in Java, the file's content tells PKCS12 and JKS apart.
+Knows nothing of contexts and connections. The checks of the configs and the texts of errors are those of Kafka's
+``DefaultSslEngineFactory`` (KIP-651). As in Java, the content of a file decides whether it is PKCS12 or JKS.
 """
 
 import logging
@@ -59,7 +59,7 @@ class KeyEntry(NamedTuple):
 
     @property
     def alternative_names(self) -> list[str]:
-        """The names that the certificate has beside its distinguished name."""
+        """The subject alternative names of the certificate."""
         try:
             names = self.chain[0].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         except x509.ExtensionNotFound:
@@ -67,7 +67,7 @@ class KeyEntry(NamedTuple):
         return sorted(f"{type(name).__name__}:{name.value}" for name in names)
 
     def pem(self) -> bytes:
-        """Returns the key, which is not encrypted, and the chain."""
+        """Returns the unencrypted key and the chain in PEM."""
         key: bytes = self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         return key + b"".join(each.public_bytes(Encoding.PEM) for each in self.chain)
 
@@ -105,7 +105,7 @@ def load_key_store(configs: Configs, read: ReadFile) -> list[KeyEntry] | None:
 
 
 def load_trust_store(configs: Configs, read: ReadFile) -> list[x509.Certificate] | None:
-    """Returns the certificates that are trusted; None if no trust store is configured.
+    """Returns the trusted certificates; None if no trust store is configured.
 
     :raises InvalidStore: the configs contradict one another, or the store cannot be loaded
     """
@@ -145,12 +145,12 @@ def _loaded(what: str, location: str | None, kind: str, load: Callable[[], Loade
     except (JksError, _Unusable) as error:
         reason = str(error)
     except (ValueError, TypeError, ArithmeticError, UnsupportedAlgorithm):
-        # The text of a library might quote what it could not read.
+        # The library's text might quote the content.
         reason = "it cannot be read, or the password is wrong"
     logger.warning("Cannot load the %s %s: %s", what, location or "in the configs", reason)
     if location is None:
         raise InvalidStore("Invalid PEM keystore configs")
-    # Kafka calls trust stores so too.
+    # Kafka uses this text for trust stores, too.
     raise InvalidStore(
         f"Failed to load PEM SSL keystore {location}"
         if kind == PEM
@@ -159,7 +159,7 @@ def _loaded(what: str, location: str | None, kind: str, load: Callable[[], Loade
 
 
 class _Unusable(ValueError):
-    """Something is missing in a store. The text may be shown."""
+    """A store lacks a required entry. The text contains no secret."""
 
 
 # ------------------------------------------------------------ PEM
@@ -209,7 +209,7 @@ def _key_entries(content: bytes, password: str, key_password: str) -> list[KeyEn
 
 
 def _trusted(content: bytes, password: str | None) -> list[x509.Certificate]:
-    """Returns the certificates that Java trusts: those that stand alone, and of a key's chain the first only."""
+    """Returns the certificates that Java trusts: certificate entries, and the first certificate of each key's chain."""
     if content.startswith(MAGIC):
         return [x509.load_der_x509_certificate(entry.chain[0]) for entry in read_jks(content, password) if entry.chain]
     store = pkcs12.load_pkcs12(content, None if password is None else password.encode())
