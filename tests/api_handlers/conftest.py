@@ -82,8 +82,8 @@ class ConfigCluster:
 
     def ask(self, handle, request, version):
         """The answer, by way of its bytes: what the version does not carry is not seen."""
-        asked = type(request).decode(request.encode(version=version), version=version)
-        response = handled(handle, asked, context_of(self, version))
+        requested = type(request).decode(request.encode(version=version), version=version)
+        response = handled(handle, requested, context_of(self, version))
         return type(response).decode(response.encode(version=version), version=version)
 
 
@@ -163,8 +163,8 @@ class GroupNode(QuietNode):
     def send(self, request, version, client_id="client"):
         """The promise of an answer, by way of the bytes of both."""
         context = context_of(self.broker, version, client_id=client_id)
-        asked = type(request).decode(request.encode(version=version), version=version)
-        answer = handled(APIS[request.api_key].handle, asked, context)
+        requested = type(request).decode(request.encode(version=version), version=version)
+        answer = handled(APIS[request.api_key].handle, requested, context)
         if isinstance(answer, Later):
             return answer
         promise = Later()

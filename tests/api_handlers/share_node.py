@@ -68,8 +68,8 @@ class ShareNode(QuietNode):
 
     def send(self, request, *, connection=1, version=2):
         """The promise of an answer, by way of the request's bytes."""
-        asked = type(request).decode(request.encode(version=version), version=version)
-        answer = APIS[request.api_key].handle(asked, self.context(connection, version))
+        requested = type(request).decode(request.encode(version=version), version=version)
+        answer = APIS[request.api_key].handle(requested, self.context(connection, version))
         if isinstance(answer, Later):
             return answer
         promise = Later()

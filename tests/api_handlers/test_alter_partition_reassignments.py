@@ -23,7 +23,7 @@ def request(*topics, **fields):
 @pytest.fixture(params=[0, 1])
 def ask(node, request):
     node.create_topic("orders", 2)
-    return lambda asked: node.ask(alter_partition_reassignments, asked, request.param)
+    return lambda requested: node.ask(alter_partition_reassignments, requested, request.param)
 
 
 def test_outcomes_partition_by_partition(ask):
@@ -50,6 +50,6 @@ def test_nothing_is_asked(ask):
 
 def test_what_was_asked_for_is_said_again(node):
     for allowed in (True, False):
-        asked = request(("orders", []), allow_replication_factor_change=allowed)
-        response = node.ask(alter_partition_reassignments, asked, 1)
+        requested = request(("orders", []), allow_replication_factor_change=allowed)
+        response = node.ask(alter_partition_reassignments, requested, 1)
         assert response.allow_replication_factor_change is allowed

@@ -134,7 +134,7 @@ def test_filters_that_are_refused(node, components, code):
 
 
 def test_a_refused_request_names_its_entities():
-    asked = request(({"user": None, "client-id": "app"}, {"producer_byte_rate": 1.0}))
-    entry = error_response(asked, ClusterAuthorizationFailed(), 1).entries[0]
+    requested = request(({"user": None, "client-id": "app"}, {"producer_byte_rate": 1.0}))
+    entry = error_response(requested, ClusterAuthorizationFailed(), 1).entries[0]
     assert (entry.error_code, entry.error_message) == (31, "Cluster authorization failed.")
     assert names(entry.entity) == (("client-id", "app"), ("user", None))

@@ -32,7 +32,7 @@ def test_partitions_can_be_written_to_the_moment_they_are_made(node, version):
 
 
 @pytest.mark.parametrize(
-    ("asked", "error_code", "says_why"),
+    ("requested", "error_code", "says_why"),
     [
         (("nope", 3, None), 3, False),
         (("orders", 1, None), 37, True),
@@ -42,9 +42,9 @@ def test_partitions_can_be_written_to_the_moment_they_are_made(node, version):
         (("orders", 20_000, None), -1, False),
     ],
 )
-def test_what_is_refused(node, asked, error_code, says_why):
+def test_what_is_refused(node, requested, error_code, says_why):
     node.create_topic("orders")
-    (result,) = node.ask(create_partitions, request(asked), 3).results
+    (result,) = node.ask(create_partitions, request(requested), 3).results
     assert (result.error_code, result.error_message is not None) == (error_code, says_why)
 
 

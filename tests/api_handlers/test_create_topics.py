@@ -55,8 +55,8 @@ def test_a_topic_can_be_written_to_the_moment_it_is_made(node, create):
 
 def test_the_answer_has_all_configs_with_where_they_come_from(quiet_node):
     node = quiet_node(**{"log.segment.bytes": "2000000"})
-    asked = CreateTopicsRequest(topics=[topic("orders", configs=[("retention.ms", "1000")])])
-    (made,) = node.ask(create_topics, asked, 7).topics
+    requested = CreateTopicsRequest(topics=[topic("orders", configs=[("retention.ms", "1000")])])
+    (made,) = node.ask(create_topics, requested, 7).topics
     configs = {config.name: (config.value, config.config_source) for config in made.configs}
     assert configs["retention.ms"] == ("1000", 1)
     assert configs["min.insync.replicas"] == ("1", 3)
@@ -91,8 +91,8 @@ def test_nothing_is_asked(create):
 
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 def test_without_any_time_nothing_is_made(node, timeout_ms):
-    asked = CreateTopicsRequest(topics=[topic("orders"), topic("a b"), topic("orders")], timeout_ms=timeout_ms)
-    answers = node.ask(create_topics, asked, 7).topics
+    requested = CreateTopicsRequest(topics=[topic("orders"), topic("a b"), topic("orders")], timeout_ms=timeout_ms)
+    answers = node.ask(create_topics, requested, 7).topics
     assert [(each.name, each.error_code, each.error_message) for each in answers] == [
         ("orders", 7, None),
         ("a b", 7, None),

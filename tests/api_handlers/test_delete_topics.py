@@ -67,8 +67,8 @@ def test_what_was_in_a_topic_is_gone_when_it_is_made_again(node):
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 def test_without_any_time_nothing_goes(node, version, timeout_ms):
     node.create_topic("orders")
-    asked = request(version, "orders")
-    asked.timeout_ms = timeout_ms
-    (answer,) = node.ask(delete_topics, asked, version).responses
+    requested = request(version, "orders")
+    requested.timeout_ms = timeout_ms
+    (answer,) = node.ask(delete_topics, requested, version).responses
     assert (answer.name, answer.error_code, answer.error_message, answer.topic_id) == ("orders", 7, None, ZERO)
     assert "orders" in node.broker.image.topics_by_name

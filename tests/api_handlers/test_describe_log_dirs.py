@@ -48,7 +48,7 @@ def test_all_logs_but_the_metadata(node, logs):
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("requested", "expected"),
     [
         ([], set()),
         ([("T", [])], set()),
@@ -57,8 +57,8 @@ def test_all_logs_but_the_metadata(node, logs):
         ([("__cluster_metadata", [0])], set()),
     ],
 )
-def test_only_what_was_asked_for(node, logs, asked, expected):
-    results = ask(node, asked)
+def test_only_what_was_asked_for(node, logs, requested, expected):
+    results = ask(node, requested)
     assert set(results) == {"/a", "/b"}
     assert set(found(results)) == expected
 

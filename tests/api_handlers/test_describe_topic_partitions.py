@@ -14,12 +14,12 @@ def ask(node):
         node.create_topic(name, partitions)
 
     def ask(*names, limit=2000, cursor=None):
-        asked = Request(
+        requested = Request(
             topics=[Request.TopicRequest(name=name) for name in names],
             response_partition_limit=limit,
             cursor=None if cursor is None else Request.Cursor(topic_name=cursor[0], partition_index=cursor[1]),
         )
-        response = node.ask(describe_topic_partitions, asked, 0)
+        response = node.ask(describe_topic_partitions, requested, 0)
         following = response.next_cursor
         found = [
             (topic.name, topic.error_code, [each.partition_index for each in topic.partitions])
@@ -87,8 +87,8 @@ def test_an_empty_name_spoils_them_all(ask):
 def test_the_broker_has_a_limit_too(quiet_node):
     node = quiet_node(**{"max.request.partition.size.limit": "2"})
     node.create_topic("orders", 3)
-    asked = Request(topics=[Request.TopicRequest(name="orders")])
-    response = node.ask(describe_topic_partitions, asked, 0)
+    requested = Request(topics=[Request.TopicRequest(name="orders")])
+    response = node.ask(describe_topic_partitions, requested, 0)
     assert [each.partition_index for each in response.topics[0].partitions] == [0, 1]
 
 
@@ -100,8 +100,8 @@ def test_a_partition_whole(node):
         partition_id=0, topic_id=topic_id, leader=-1, isr=[], eligible_leader_replicas=[1], last_known_elr=[1]
     )
     append(node.broker, change)
-    asked = Request(topics=[Request.TopicRequest(name="orders")])
-    (topic,) = node.ask(describe_topic_partitions, asked, 0).topics
+    requested = Request(topics=[Request.TopicRequest(name="orders")])
+    (topic,) = node.ask(describe_topic_partitions, requested, 0).topics
     assert (topic.topic_id, topic.is_internal, topic.topic_authorized_operations) == (topic_id, False, 3576)
     (partition,) = topic.partitions
     assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (0, -1, 1)
@@ -110,6 +110,6 @@ def test_a_partition_whole(node):
 
 
 def test_internal_topics_are_marked(node):
-    asked = Request(topics=[Request.TopicRequest(name="__consumer_offsets")])
-    (topic,) = node.ask(describe_topic_partitions, asked, 0).topics
+    requested = Request(topics=[Request.TopicRequest(name="__consumer_offsets")])
+    (topic,) = node.ask(describe_topic_partitions, requested, 0).topics
     assert (topic.error_code, topic.is_internal, topic.topic_authorized_operations) == (3, True, 3576)

@@ -36,9 +36,9 @@ def test_nothing_to_elect(node, version):
 )
 def test_without_any_time_nobody_is_elected(node, partitions, error_code, expected):
     node.create_topic("orders")
-    asked = request(partitions)
-    asked.timeout_ms = 0
-    response = node.ask(elect_leaders, asked, 2)
+    requested = request(partitions)
+    requested.timeout_ms = 0
+    response = node.ask(elect_leaders, requested, 2)
     assert response.error_code == error_code
     assert outcomes(response) == expected
 

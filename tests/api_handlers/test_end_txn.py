@@ -44,16 +44,16 @@ def init(node, version=5, transactional_id="x", **fields):
 
 def add(node, producer, version=3, transactional_id="x", **topics):
     """Error codes by topic and partition, of one transaction."""
-    asked = [Topic(name=name, partitions=partitions) for name, partitions in topics.items()]
+    requested = [Topic(name=name, partitions=partitions) for name, partitions in topics.items()]
     if version < 4:
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=transactional_id,
             v3_and_below_producer_id=producer[0],
             v3_and_below_producer_epoch=producer[1],
-            v3_and_below_topics=asked,
+            v3_and_below_topics=requested,
         )
         return codes(node.call(request, version).results_by_topic_v3_and_below)
-    request = AddPartitionsToTxnRequest(transactions=[transaction(producer, asked, transactional_id)])
+    request = AddPartitionsToTxnRequest(transactions=[transaction(producer, requested, transactional_id)])
     (result,) = node.call(request, version).results_by_transaction
     return codes(result.topic_results)
 

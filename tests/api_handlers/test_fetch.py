@@ -14,7 +14,7 @@ from tests.submitting import reset_to_start, submitted
 Topic = FetchRequest.FetchTopic
 
 
-def asked(offsets, *, topic="t", max_wait_ms=0, min_bytes=1, partition_max_bytes=1 << 20, **fields):
+def requested(offsets, *, topic="t", max_wait_ms=0, min_bytes=1, partition_max_bytes=1 << 20, **fields):
     """A fetch of one topic: an offset for each partition."""
     partitions = [
         Topic.FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=partition_max_bytes)
@@ -25,8 +25,8 @@ def asked(offsets, *, topic="t", max_wait_ms=0, min_bytes=1, partition_max_bytes
 
 
 def send(node, request, version=11):
-    asked = FetchRequest.decode(request.encode(version=version), version=version)
-    return handled(fetch, asked, context_of(node.broker, version))
+    requested = FetchRequest.decode(request.encode(version=version), version=version)
+    return handled(fetch, requested, context_of(node.broker, version))
 
 
 def answered(response, version=11):
@@ -58,7 +58,7 @@ def log(node):
 
 
 def test_batches_come_as_they_are(node, log):
-    partition = only(answered(send(node, asked([0]))))
+    partition = only(answered(send(node, requested([0]))))
     assert offsets_in(partition) == [0, 1, 2, 3, 4]
     assert (partition.error_code, partition.high_watermark, partition.log_start_offset) == (0, 5, 0)
     assert partition.last_stable_offset == 5 and partition.aborted_transactions is None
@@ -67,35 +67,35 @@ def test_batches_come_as_they_are(node, log):
 
 @pytest.mark.parametrize("limits", [{"partition_max_bytes": 1}, {"max_bytes": 1}, {"partition_max_bytes": 0}])
 def test_the_first_batch_comes_whatever_the_limits(node, log, limits):
-    assert offsets_in(only(answered(send(node, asked([2], **limits))))) == [2]
+    assert offsets_in(only(answered(send(node, requested([2], **limits))))) == [2]
 
 
 @pytest.mark.parametrize(("offset", "error"), [(2, -1), (5, 0)])
 def test_a_negative_limit_gives_none(node, log, offset, error):
-    partition = only(answered(send(node, asked([offset], partition_max_bytes=-1))))
+    partition = only(answered(send(node, requested([offset], partition_max_bytes=-1))))
     assert (partition.error_code, offsets_in(partition)) == (error, [])
 
 
 def test_a_negative_limit_of_all_stops_the_first_partition_only(node, log):
     node.append(node.broker.partition("t", 1), node.clock.time_ms())
-    (topic,) = answered(send(node, asked([2, 0], max_bytes=-1))).responses
+    (topic,) = answered(send(node, requested([2, 0], max_bytes=-1))).responses
     assert [(each.error_code, offsets_in(each)) for each in topic.partitions] == [(-1, []), (0, [0])]
 
 
 def test_what_is_not_there_is_told_last_and_in_a_shape_of_its_own(node, log):
-    (topic,) = answered(send(node, asked({7: 0, 0: 9, 1: 0}))).responses
+    (topic,) = answered(send(node, requested({7: 0, 0: 9, 1: 0}))).responses
     found = [(each.partition_index, each.error_code, each.aborted_transactions) for each in topic.partitions]
     assert found == [(0, 1, None), (1, 0, None), (7, 3, [])]
 
 
 def test_as_many_as_fit(node, log):
     size = log.log.size // 5
-    assert offsets_in(only(answered(send(node, asked([1], partition_max_bytes=3 * size + 5))))) == [1, 2, 3]
+    assert offsets_in(only(answered(send(node, requested([1], partition_max_bytes=3 * size + 5))))) == [1, 2, 3]
 
 
 def test_only_the_first_partition_may_go_beyond_the_limit(node, log):
     node.append(node.broker.partition("t", 1), 0)
-    (topic,) = answered(send(node, asked([0, 0], max_bytes=1))).responses
+    (topic,) = answered(send(node, requested([0, 0], max_bytes=1))).responses
     assert [offsets_in(partition) for partition in topic.partitions] == [[0], []]
 
 
@@ -104,26 +104,26 @@ def test_only_the_first_partition_may_go_beyond_the_limit(node, log):
 
 @pytest.mark.parametrize("offset", [-1, 6, 1000])
 def test_an_offset_that_is_none(node, log, offset):
-    partition = only(answered(send(node, asked([offset], max_wait_ms=1000))))
+    partition = only(answered(send(node, requested([offset], max_wait_ms=1000))))
     assert (partition.error_code, partition.high_watermark, offsets_in(partition)) == (1, -1, [])
 
 
 @pytest.mark.parametrize("topic, index", [("t", 7), ("nobody", 0)])
 def test_a_partition_that_is_none_does_not_spoil_the_others(node, log, topic, index):
-    request = asked([0], max_wait_ms=1000)
-    request.topics.append(asked({index: 0}, topic=topic).topics[0])
+    request = requested([0], max_wait_ms=1000)
+    request.topics.append(requested({index: 0}, topic=topic).topics[0])
     errors = [partition.error_code for each in answered(send(node, request)).responses for partition in each.partitions]
     assert errors == [0, 3]
 
 
 def test_a_topic_id_that_is_none(node, log):
-    request = asked([0])
+    request = requested([0])
     request.topics[0].topic_id = b"\7" * 16
     assert only(answered(send(node, request, 13), 13)).error_code == 100
 
 
 def test_by_topic_id(node, log):
-    request = asked([3])
+    request = requested([3])
     request.topics[0].topic_id = log.topic_id
     response = answered(send(node, request, 13), 13)
     assert response.responses[0].topic_id == log.topic_id
@@ -132,13 +132,13 @@ def test_by_topic_id(node, log):
 
 @pytest.mark.parametrize("epoch, error", [(0, 0), (-1, 0), (-2, 0), (9, 75)])
 def test_the_leader_epoch_of_the_client(node, log, epoch, error):
-    request = asked([0])
+    request = requested([0])
     request.topics[0].partitions[0].current_leader_epoch = epoch
     assert only(answered(send(node, request))).error_code == error
 
 
 def test_a_reader_of_another_history_is_told_where_it_ends(node, log):
-    request = asked([3])
+    request = requested([3])
     request.topics[0].partitions[0].last_fetched_epoch = 0
     assert only(answered(send(node, request, 12), 12)).diverging_epoch.epoch == -1
     request.topics[0].partitions[0].fetch_offset = 9
@@ -148,14 +148,14 @@ def test_a_reader_of_another_history_is_told_where_it_ends(node, log):
 
 @pytest.mark.parametrize("session_id", [2**31 - 1, -(2**31)])
 def test_a_session_id_that_none_can_have(node, log, session_id):
-    response = answered(send(node, asked([0], session_id=session_id, session_epoch=1)))
+    response = answered(send(node, requested([0], session_id=session_id, session_epoch=1)))
     assert (response.error_code, response.session_id) == (-1, session_id)
     assert only(response).error_code == -1
 
 
 @pytest.mark.parametrize("version", [11, 15])
 def test_a_broker_without_a_replica_is_given_nothing(node, log, version):
-    request = asked([0])
+    request = requested([0])
     request.topics[0].topic_id = log.topic_id
     request.replica_id = 1 if version < 15 else -1
     request.replica_state = FetchRequest.ReplicaState(replica_id=1 if version >= 15 else -1)  # the default is shared
@@ -164,7 +164,7 @@ def test_a_broker_without_a_replica_is_given_nothing(node, log, version):
 
 
 def test_an_isolation_level_that_is_none(node, log):
-    response = answered(send(node, asked([0], isolation_level=2)))
+    response = answered(send(node, requested([0], isolation_level=2)))
     assert response.error_code == -1 and only(response).error_code == -1
 
 
@@ -172,7 +172,7 @@ def test_an_isolation_level_that_is_none(node, log):
 
 
 def test_an_append_ends_the_waiting(node, log):
-    later = send(node, asked([5], max_wait_ms=500))
+    later = send(node, requested([5], max_wait_ms=500))
     assert isinstance(later, Later) and later.response is None
     node.append(log, node.clock.time_ms())
     node.clock.advance(0)
@@ -180,7 +180,7 @@ def test_an_append_ends_the_waiting(node, log):
 
 
 def test_so_does_the_clock(node, log):
-    later = send(node, asked([5], max_wait_ms=500))
+    later = send(node, requested([5], max_wait_ms=500))
     node.clock.advance(0.499)
     assert later.response is None
     node.clock.advance(0.001)
@@ -189,7 +189,7 @@ def test_so_does_the_clock(node, log):
 
 def test_it_waits_for_enough_bytes(node, log):
     size = log.log.size // 5
-    later = send(node, asked([5], max_wait_ms=500, min_bytes=2 * size))
+    later = send(node, requested([5], max_wait_ms=500, min_bytes=2 * size))
     node.append(log, node.clock.time_ms())
     node.clock.advance(0.1)
     assert later.response is None
@@ -200,14 +200,14 @@ def test_it_waits_for_enough_bytes(node, log):
 
 def test_what_is_there_already_counts(node, log):
     size = log.log.size // 5
-    later = send(node, asked([4], max_wait_ms=500, min_bytes=size + 1))
+    later = send(node, requested([4], max_wait_ms=500, min_bytes=size + 1))
     node.append(log, node.clock.time_ms())
     node.clock.advance(0)
     assert offsets_in(only(answered(later.response))) == [4, 5]
 
 
 def test_appends_of_one_turn_go_out_together(node, log):
-    later = send(node, asked([5], max_wait_ms=500))
+    later = send(node, requested([5], max_wait_ms=500))
     for _ in range(3):
         node.append(log, node.clock.time_ms())
     node.clock.advance(0)
@@ -215,7 +215,7 @@ def test_appends_of_one_turn_go_out_together(node, log):
 
 
 def test_a_deleted_topic_ends_the_waiting(node, log):
-    later = send(node, asked([5], max_wait_ms=500))
+    later = send(node, requested([5], max_wait_ms=500))
     reset_to_start(node.broker)
     node.clock.advance(0)
     partition = only(answered(later.response))
@@ -223,7 +223,7 @@ def test_a_deleted_topic_ends_the_waiting(node, log):
 
 
 def test_who_goes_away_leaves_nothing_behind(node, log):
-    later = send(node, asked([5], max_wait_ms=500))
+    later = send(node, requested([5], max_wait_ms=500))
     later.cancel()
     assert not log._watchers
     node.append(log, node.clock.time_ms())
@@ -235,13 +235,13 @@ def test_who_goes_away_leaves_nothing_behind(node, log):
 
 
 def start_session(node, offsets):
-    response = answered(send(node, asked(offsets, session_epoch=0)))
+    response = answered(send(node, requested(offsets, session_epoch=0)))
     assert response.session_id > 0
     return response
 
 
 def go_on(node, session_id, epoch, offsets=(), **fields):
-    return send(node, asked(offsets, session_id=session_id, session_epoch=epoch, **fields))
+    return send(node, requested(offsets, session_id=session_id, session_epoch=epoch, **fields))
 
 
 def test_a_session_tells_only_what_is_new(node, log):
@@ -274,13 +274,13 @@ def test_the_one_that_gave_data_is_served_last(node, log):
 
 @pytest.mark.parametrize(("made_again", "error"), [(False, 3), (True, 103)])
 def test_a_session_remembers_the_name_of_a_topic_that_is_gone(node, log, made_again, error):
-    request = asked([5], session_epoch=0)
+    request = requested([5], session_epoch=0)
     request.topics[0].topic_id = log.topic_id
     session_id = answered(send(node, request, 13), 13).session_id
     submitted(node.broker.controller, DeleteTopics([("t", ZERO_UUID)]))
     if made_again:
         node.create_topic("t", 1)
-    again = answered(send(node, asked([], session_id=session_id, session_epoch=1), 13), 13)
+    again = answered(send(node, requested([], session_id=session_id, session_epoch=1), 13), 13)
     assert only(again).error_code == error
 
 
@@ -294,7 +294,7 @@ def test_partitions_are_forgotten(node, log):
 @pytest.mark.parametrize("change, error", [({"session_epoch": 7}, 71), ({"session_id": 123456}, 70)])
 def test_a_session_that_is_none(node, log, change, error):
     session_id = start_session(node, [0]).session_id
-    response = answered(send(node, asked([], **({"session_id": session_id, "session_epoch": 1} | change))))
+    response = answered(send(node, requested([], **({"session_id": session_id, "session_epoch": 1} | change))))
     assert (response.error_code, response.session_id, response.responses) == (error, 0, [])
 
 

@@ -8,7 +8,7 @@ from barnabas.errors import CorruptMessage
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlRecordType, control_key
-from tests.api_handlers.test_fetch import answered, asked, offsets_in, only, send
+from tests.api_handlers.test_fetch import answered, offsets_in, only, requested, send
 
 COMMITTED = 1
 
@@ -49,7 +49,7 @@ def end(node, partition):
 
 
 def committed(offset, **fields):
-    return asked([offset], isolation_level=COMMITTED, **fields)
+    return requested([offset], isolation_level=COMMITTED, **fields)
 
 
 def summary(partition):
@@ -65,7 +65,7 @@ def test_committed_records_end_where_a_transaction_is_open(node, partition, writ
     assert summary(only(answered(send(node, committed(0))))) == ([0], [], 1, 3)
     assert summary(only(answered(send(node, committed(1))))) == ([], [], 1, 3)
     assert summary(only(answered(send(node, committed(2))))) == ([], [], 1, 3)
-    assert summary(only(answered(send(node, asked([0]))))) == ([0, 1, 2], None, 1, 3)
+    assert summary(only(answered(send(node, requested([0]))))) == ([0, 1, 2], None, 1, 3)
     assert only(answered(send(node, committed(4)))).error_code == 1
 
 
@@ -81,7 +81,7 @@ def test_what_was_aborted_is_named(node, partition, write, end):
     assert summary(only(answered(send(node, committed(1, partition_max_bytes=1))))) == ([1], [(7, 0)], 6, 6)
     assert summary(only(answered(send(node, committed(3, partition_max_bytes=1))))) == ([3], [(7, 3)], 6, 6)
     assert summary(only(answered(send(node, committed(6))))) == ([], [], 6, 6)
-    assert summary(only(answered(send(node, asked([0]))))) == ([0, 1, 2, 3, 4, 5], None, 6, 6)
+    assert summary(only(answered(send(node, requested([0]))))) == ([0, 1, 2, 3, 4, 5], None, 6, 6)
 
 
 def test_an_index_that_cannot_be_read_is_an_error(node, partition, write, end):
@@ -90,7 +90,7 @@ def test_an_index_that_cannot_be_read_is_an_error(node, partition, write, end):
     partition.log.release()
     node.files.create(f"{partition.log.directory}/{0:020d}.txnindex").write(b"nonsense")
     assert only(answered(send(node, committed(0)))).error_code == CorruptMessage.code
-    assert offsets_in(only(answered(send(node, asked([0]))))) == [0, 1]
+    assert offsets_in(only(answered(send(node, requested([0]))))) == [0, 1]
 
 
 def test_the_end_of_a_transaction_ends_the_waiting(node, partition, write, end):
@@ -118,7 +118,7 @@ def test_what_becomes_readable_is_counted(node, partition, write, end, enough):
     write(8)
     node.append(partition, 0)
     write(7)
-    sizes = [len(only(answered(send(node, asked([offset])))).records) for offset in range(4)]
+    sizes = [len(only(answered(send(node, requested([offset])))).records) for offset in range(4)]
     readable = sizes[1] - sizes[3]  # offsets 1 and 2
     later = send(node, committed(1, max_wait_ms=500, min_bytes=readable if enough else readable + 1))
     end(8, abort=False)

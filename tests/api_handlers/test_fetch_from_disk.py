@@ -7,7 +7,7 @@ from barnabas.cluster.controller.commands import DeleteTopics
 from barnabas.log import segment
 from barnabas.log.files import MemoryFile
 from barnabas.wire.types import ZERO_UUID
-from tests.api_handlers.test_fetch import answered, asked, offsets_in, only, send
+from tests.api_handlers.test_fetch import answered, offsets_in, only, requested, send
 from tests.submitting import submitted
 
 
@@ -55,7 +55,7 @@ def log(node):
 
 
 def test_the_answer_waits_for_the_load(node, log, disk):
-    later = send(node, asked([2]))
+    later = send(node, requested([2]))
     assert isinstance(later, Later) and later.response is None
     disk.run_all()
     assert offsets_in(only(answered(later.response))) == [2, 3, 4]
@@ -66,12 +66,12 @@ def test_the_answer_waits_for_the_load(node, log, disk):
 
 def test_cached_records_are_answered_at_once(node, log, disk):
     disk.cached = True
-    assert offsets_in(only(answered(send(node, asked([2]))))) == [2, 3, 4]
+    assert offsets_in(only(answered(send(node, requested([2]))))) == [2, 3, 4]
 
 
 def test_all_partitions_are_loaded_within_the_limits(node, log, disk):
     batch = log.size // 5
-    later = send(node, asked([0, 0], partition_max_bytes=4 * batch, max_bytes=6 * batch))
+    later = send(node, requested([0, 0], partition_max_bytes=4 * batch, max_bytes=6 * batch))
     disk.run_all()
     assert [(size, at) for _, size, at in disk.loaded] == [(4 * batch, 0), (2 * batch, 0)]
     (topic,) = answered(later.response).responses
@@ -80,7 +80,7 @@ def test_all_partitions_are_loaded_within_the_limits(node, log, disk):
 
 def test_a_part_that_is_evicted_again_is_read_from_the_disk(node, log, disk):
     """The second attempt does not ask: the fetch would not end otherwise."""
-    later = send(node, asked([0]))
+    later = send(node, requested([0]))
     ((work, done),) = disk.waiting
     work()
     done(None)
@@ -88,7 +88,7 @@ def test_a_part_that_is_evicted_again_is_read_from_the_disk(node, log, disk):
 
 
 def test_a_fetch_that_wants_more_waits_for_appends(node, log, disk):
-    later = send(node, asked([4], min_bytes=2 * log.size // 5, max_wait_ms=1000))
+    later = send(node, requested([4], min_bytes=2 * log.size // 5, max_wait_ms=1000))
     disk.run_all()
     assert later.response is None
     node.append(node.broker.partition("t", 0), node.clock.time_ms())
@@ -97,18 +97,18 @@ def test_a_fetch_that_wants_more_waits_for_appends(node, log, disk):
 
 
 def test_a_client_that_disconnects_during_the_load(node, log, disk):
-    later = send(node, asked([0]))
+    later = send(node, requested([0]))
     later.cancel()
     disk.run_all()
     assert later.response is None
 
 
 def test_a_topic_that_is_deleted_during_the_load(node, log, disk):
-    later = send(node, asked([0]))
+    later = send(node, requested([0]))
     submitted(node.broker.controller, DeleteTopics([("t", ZERO_UUID)]))
     disk.run_all()
     assert only(answered(later.response)).error_code == 3
 
 
 def test_offsets_without_records_need_no_load(node, log, disk):
-    assert offsets_in(only(answered(send(node, asked([5]))))) == []
+    assert offsets_in(only(answered(send(node, requested([5]))))) == []

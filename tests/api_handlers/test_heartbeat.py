@@ -47,8 +47,8 @@ def test_a_member_has_to_join_again(group_node, version):
     ],
 )
 def test_refusals(group_node, version, fields, error):
-    asked = {"member_id": group_node.stable()} | fields
-    assert beat(group_node, version=version, **asked) == error.code
+    requested = {"member_id": group_node.stable()} | fields
+    assert beat(group_node, version=version, **requested) == error.code
 
 
 @pytest.mark.parametrize("version", [3, 4])

@@ -32,7 +32,7 @@ def partition(node):
     return made
 
 
-def asked(timestamp, index=0, epoch=-1, count=1):
+def requested(timestamp, index=0, epoch=-1, count=1):
     return Partition(partition_index=index, timestamp=timestamp, current_leader_epoch=epoch, max_num_offsets=count)
 
 
@@ -43,7 +43,9 @@ def request(*partitions, topic="T", replica_id=-1, isolation_level=0):
 
 def tell(node, timestamp, version=11, topic="T", replica_id=-1, isolation_level=0, **options):
     """Error code, timestamp, offset and leader epoch of the one partition that is asked about."""
-    question = request(asked(timestamp, **options), topic=topic, replica_id=replica_id, isolation_level=isolation_level)
+    question = request(
+        requested(timestamp, **options), topic=topic, replica_id=replica_id, isolation_level=isolation_level
+    )
     (answered,) = node.ask(list_offsets, question, version).topics
     assert answered.name == topic
     (answer,) = answered.partitions
@@ -172,9 +174,9 @@ def test_replicas_and_tools_see_the_whole_log(node, partition, replica_id):
 
 def test_a_partition_twice_is_refused_wherever_it_stands(node, partition):
     topics = [
-        Topic(name="T", partitions=[asked(LATEST), asked(EARLIEST, index=1)]),
-        Topic(name="nope", partitions=[asked(LATEST)]),
-        Topic(name="T", partitions=[asked(EARLIEST)]),
+        Topic(name="T", partitions=[requested(LATEST), requested(EARLIEST, index=1)]),
+        Topic(name="nope", partitions=[requested(LATEST)]),
+        Topic(name="T", partitions=[requested(EARLIEST)]),
     ]
     answer = node.ask(list_offsets, ListOffsetsRequest(replica_id=-1, topics=topics), 7)
     found = {topic.name: {p.partition_index: p.error_code for p in topic.partitions} for topic in answer.topics}
@@ -218,7 +220,7 @@ def five_segments(node):
     ],
 )
 def test_the_starts_of_segments(node, five_segments, timestamp, count, offsets):
-    assert starts(node, asked(timestamp, count=count), topic="S") == [(NONE, offsets)]
+    assert starts(node, requested(timestamp, count=count), topic="S") == [(NONE, offsets)]
 
 
 @pytest.mark.parametrize(
@@ -226,25 +228,25 @@ def test_the_starts_of_segments(node, five_segments, timestamp, count, offsets):
 )
 def test_the_starts_of_segments_that_were_there_at_a_time(node, five_segments, seconds, offsets):
     began = node.clock.time_ms() - 5000
-    assert starts(node, asked(began + int(seconds * 1000), count=10), topic="S") == [(NONE, offsets)]
+    assert starts(node, requested(began + int(seconds * 1000), count=10), topic="S") == [(NONE, offsets)]
 
 
 def test_starts_are_within_the_log(node, five_segments):
     five_segments.log.delete_records_before(1)
-    assert starts(node, asked(EARLIEST), topic="S") == [(NONE, [1])]
+    assert starts(node, requested(EARLIEST), topic="S") == [(NONE, [1])]
     five_segments.log.high_watermark = 3
-    assert starts(node, asked(LATEST, count=3), topic="S") == [(NONE, [3, 3, 2])]
+    assert starts(node, requested(LATEST, count=3), topic="S") == [(NONE, [3, 3, 2])]
 
 
 def test_the_start_of_nothing(node, partition):
-    assert starts(node, asked(LATEST, index=1, count=9), asked(EARLIEST, index=1)) == [(NONE, [0]), (NONE, [0])]
+    assert starts(node, requested(LATEST, index=1, count=9), requested(EARLIEST, index=1)) == [(NONE, [0]), (NONE, [0])]
 
 
 def test_version_0_answers_as_often_as_it_is_asked(node, partition):
-    assert starts(node, asked(LATEST), asked(EARLIEST)) == [(NONE, [8]), (NONE, [0])]
+    assert starts(node, requested(LATEST), requested(EARLIEST)) == [(NONE, [8]), (NONE, [0])]
 
 
 def test_what_version_0_refuses(node, partition):
-    refused = [asked(MAX_TIMESTAMP), asked(LATEST, count=-1), asked(LATEST, index=9)]
+    refused = [requested(MAX_TIMESTAMP), requested(LATEST, count=-1), requested(LATEST, index=9)]
     codes = [UnsupportedVersion.code, UnknownServerError.code, UnknownTopicOrPartition.code]
     assert starts(node, *refused) == [(code, []) for code in codes]

@@ -6,7 +6,7 @@ from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 from tests.submitting import append
 
 
-def asked(topics):
+def requested(topics):
     if topics is not None:
         topics = [
             Request.ListPartitionReassignmentsTopics(name=name, partition_indexes=indexes) for name, indexes in topics
@@ -20,7 +20,7 @@ def ask(node):
     node.create_topic("others", 1)
 
     def ask(topics):
-        response = node.ask(list_partition_reassignments, asked(topics), 0)
+        response = node.ask(list_partition_reassignments, requested(topics), 0)
         assert (response.error_code, response.error_message) == (0, None)
         return [
             (topic.name, each.partition_index, each.replicas, each.adding_replicas, each.removing_replicas)

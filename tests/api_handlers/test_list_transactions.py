@@ -18,10 +18,10 @@ class Coordinator:
 
     def __init__(self, answer):
         self.answer = answer
-        self.asked = None
+        self.requested = None
 
     def list_transactions(self, states=(), producer_ids=(), duration_ms=-1, pattern=None):
-        self.asked = list(states), list(producer_ids), duration_ms, pattern
+        self.requested = list(states), list(producer_ids), duration_ms, pattern
         if not isinstance(self.answer, Listing):
             raise self.answer
         return self.answer
@@ -41,7 +41,7 @@ def ask(config_cluster):
 def test_all(ask, version):
     coordinator = Coordinator(Listing([], FOUND))
     answer = ask(coordinator, version)
-    assert coordinator.asked == ([], [], -1, None)
+    assert coordinator.requested == ([], [], -1, None)
     assert (answer.error_code, answer.unknown_state_filters) == (0, [])
     assert [
         (each.transactional_id, each.producer_id, each.transaction_state) for each in answer.transaction_states
@@ -57,20 +57,20 @@ def test_filters_are_the_coordinators(ask):
         duration_filter=0,
         transactional_id_pattern="",
     )
-    assert coordinator.asked == (["Ongoing"], [6, 7], 0, "")
+    assert coordinator.requested == (["Ongoing"], [6, 7], 0, "")
 
 
 @pytest.mark.parametrize(
-    ("asked", "unknown"),
+    ("requested", "unknown"),
     [
         (["Ongoing", "nope"], ["nope"]),
         (["b", "Ongoing", "a", "b"], ["b", "a"]),
         (["Ongoing", "nope", "Empty2", "nope", "ongoing", ""], ["nope", "Empty2", "ongoing", ""]),
     ],
 )
-def test_unknown_states_are_listed_once(ask, asked, unknown):
-    coordinator = Coordinator(Listing([state for state in asked if state != "Ongoing"], FOUND))
-    answer = ask(coordinator, state_filters=asked)
+def test_unknown_states_are_listed_once(ask, requested, unknown):
+    coordinator = Coordinator(Listing([state for state in requested if state != "Ongoing"], FOUND))
+    answer = ask(coordinator, state_filters=requested)
     assert answer.unknown_state_filters == unknown
     assert len(answer.transaction_states) == 2
 

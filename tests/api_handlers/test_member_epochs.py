@@ -223,10 +223,10 @@ def test_share_groups_stay(share_node):
 def test_offset_delete(node):
     assert commit(node) == commit(node, topic="u") == NONE
     Topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
-    asked = [
+    requested = [
         Topic(name=name, partitions=[Topic.OffsetDeleteRequestPartition(partition_index=0)]) for name in ("t", "u")
     ]
-    request = OffsetDeleteRequest(group_id="g", topics=asked)
+    request = OffsetDeleteRequest(group_id="g", topics=requested)
     found = {each.name: each.partitions[0].error_code for each in node.call(request, 0).topics}
     assert found == {"t": GroupSubscribedToTopic.code, "u": NONE}
     assert node.broker.groups.fetch_offsets("g").keys() == {"t"}

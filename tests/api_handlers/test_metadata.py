@@ -27,8 +27,8 @@ def everything():
 
 @pytest.fixture
 def ask(node):
-    def ask(asked, version=13):
-        return node.ask(metadata, asked, version)
+    def ask(requested, version=13):
+        return node.ask(metadata, requested, version)
 
     return ask
 
@@ -172,11 +172,11 @@ def test_where_an_id_is_given_names_count_for_nothing(node, ask):
     node.create_topic("orders")
     node.create_topic("others")
     topic_id = node.broker.image.topics_by_name["orders"].id
-    asked = request("others", "new", ids=[topic_id, ZERO], auto=True)
-    assert topics_of(ask(asked)) == [("orders", 0, 1)]
-    asked = request()
-    asked.topics = [MetadataRequest.MetadataRequestTopic(topic_id=topic_id, name="others")]
-    assert topics_of(ask(asked)) == [("orders", 0, 1)]
+    requested = request("others", "new", ids=[topic_id, ZERO], auto=True)
+    assert topics_of(ask(requested)) == [("orders", 0, 1)]
+    requested = request()
+    requested.topics = [MetadataRequest.MetadataRequestTopic(topic_id=topic_id, name="others")]
+    assert topics_of(ask(requested)) == [("orders", 0, 1)]
     assert "new" not in node.broker.image.topics_by_name
 
 
@@ -207,10 +207,10 @@ def test_neither_name_nor_id(node, ask, version):
 @pytest.mark.parametrize("version", range(8, 14))
 def test_operations_are_told_to_who_asks(node, ask, version):
     node.create_topic("orders")
-    asked = request(
+    requested = request(
         "orders", "a b", include_topic_authorized_operations=True, include_cluster_authorized_operations=version <= 10
     )
-    response = ask(asked, version)
+    response = ask(requested, version)
     assert [topic.topic_authorized_operations for topic in response.topics] == [3576, 3576]
     assert response.cluster_authorized_operations == (8096 if version <= 10 else NOT_ASKED)
 

@@ -62,8 +62,8 @@ class Node:
     def fill(self):
         """Something in each partition that is asked about, so that it takes a turn of the loop to load it."""
         assert self.node.commit(p0=7).topics[0].partitions[0].error_code == NONE
-        asked = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000)
-        made = self.call(asked, 4)
+        requested = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000)
+        made = self.call(requested, 4)
         assert made.error_code == NONE
         self.producer_id = made.producer_id
         error_code_of_marker = []

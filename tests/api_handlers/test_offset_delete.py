@@ -24,10 +24,10 @@ READS_T = b"\0\0" + b"\0\0\0\1" + b"\0\1t" + b"\xff\xff\xff\xff"
 
 def delete(node, *topics, group_id="g"):
     """The error code, and topics with (partition, error code)s."""
-    asked = [
+    requested = [
         Topic(name=name, partitions=[Partition(partition_index=index) for index in indexes]) for name, indexes in topics
     ]
-    answer = node.call(OffsetDeleteRequest(group_id=group_id, topics=asked), 0)
+    answer = node.call(OffsetDeleteRequest(group_id=group_id, topics=requested), 0)
     found = [(each.name, [(row.partition_index, row.error_code) for row in each.partitions]) for each in answer.topics]
     return answer.error_code, found
 

@@ -57,8 +57,8 @@ def rows(topics, version):
 def fetch(node, version, topics, group_id="g", error=NONE, **fields):
     """What is told of one group, in the shape that the version has."""
     if version < 8:
-        asked = topics and [Topic(name=name, partition_indexes=indexes) for name, indexes in topics]
-        answer = node.call(OffsetFetchRequest(group_id=group_id, topics=asked, **fields), version)
+        requested = topics and [Topic(name=name, partition_indexes=indexes) for name, indexes in topics]
+        answer = node.call(OffsetFetchRequest(group_id=group_id, topics=requested, **fields), version)
         assert answer.error_code == (error if version >= 2 else NONE)
         return rows(answer.topics, version)
     (group,) = fetch_groups(node, version, (group_id, topics), **fields)
@@ -68,7 +68,7 @@ def fetch(node, version, topics, group_id="g", error=NONE, **fields):
 
 def fetch_groups(node, version, *groups, **fields):
     key = "topic_id" if version >= 10 else "name"
-    asked = [
+    requested = [
         Group(
             group_id=group_id,
             topics=topics
@@ -77,7 +77,7 @@ def fetch_groups(node, version, *groups, **fields):
         )
         for group_id, topics in groups
     ]
-    return node.call(OffsetFetchRequest(groups=asked, **fields), version).groups
+    return node.call(OffsetFetchRequest(groups=requested, **fields), version).groups
 
 
 @pytest.mark.parametrize("version", range(10))
@@ -131,8 +131,8 @@ def test_several_groups(node, version):
 
 @pytest.mark.parametrize("version", [9, 10])
 def test_a_member_of_no_classic_group_is_not_looked_at(node, version):
-    asked = Group(group_id="g", member_id="nobody", member_epoch=3, topics=[])
-    (group,) = node.call(OffsetFetchRequest(groups=[asked]), version).groups
+    requested = Group(group_id="g", member_id="nobody", member_epoch=3, topics=[])
+    (group,) = node.call(OffsetFetchRequest(groups=[requested]), version).groups
     assert group.error_code == NONE
 
 

@@ -33,8 +33,8 @@ def partition(node):
 
 def tell(node, *epochs, version=4, topic="T", index=0, current=-1):
     """Error code, leader epoch and end offset for each epoch."""
-    asked = [Partition(partition=index, leader_epoch=epoch, current_leader_epoch=current) for epoch in epochs]
-    request = OffsetForLeaderEpochRequest(replica_id=-1, topics=[Topic(topic=topic, partitions=asked)])
+    requested = [Partition(partition=index, leader_epoch=epoch, current_leader_epoch=current) for epoch in epochs]
+    request = OffsetForLeaderEpochRequest(replica_id=-1, topics=[Topic(topic=topic, partitions=requested)])
     (answered,) = node.ask(offset_for_leader_epoch, request, version).topics
     assert answered.topic == topic
     assert {entry.partition for entry in answered.partitions} == {index}

@@ -17,7 +17,7 @@ def batch(*values, **options):
     return bytes(build_batch([(b"k", value, 1_700_000_000_000) for value in values or (b"v",)], **options))
 
 
-def asked(records, *, topic="t", index=0, acks=1, **fields):
+def requested(records, *, topic="t", index=0, acks=1, **fields):
     partition = Topic.PartitionProduceData(index=index, records=records)
     return ProduceRequest(
         acks=acks, timeout_ms=1000, topic_data=[Topic(name=topic, partition_data=[partition], **fields)]
@@ -49,21 +49,21 @@ def stored(partition):
 
 @pytest.mark.parametrize("version", range(3, 13))
 def test_offsets_go_on(node, partition, version):
-    answers = [send(node, asked(batch(b"a", b"b")), version) for _ in range(3)]
+    answers = [send(node, requested(batch(b"a", b"b")), version) for _ in range(3)]
     assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, 0), (0, 2), (0, 4)]
     assert answers[0].log_append_time_ms == -1
     assert answers[0].log_start_offset == (0 if version >= 5 else -1)
 
 
 def test_by_topic_id(node, partition):
-    assert send(node, asked(batch(), topic="", topic_id=partition.topic_id), 13).base_offset == 0
-    assert send(node, asked(batch(), topic="", topic_id=b"\7" * 16), 13).error_code == 100
+    assert send(node, requested(batch(), topic="", topic_id=partition.topic_id), 13).base_offset == 0
+    assert send(node, requested(batch(), topic="", topic_id=b"\7" * 16), 13).error_code == 100
 
 
 def test_the_bytes_are_kept_but_for_offset_and_epoch(node, partition):
     sent = batch(b"one", b"two")
-    send(node, asked(batch()))
-    send(node, asked(sent))
+    send(node, requested(batch()))
+    send(node, requested(sent))
     kept = bytes(stored(partition)[1].buffer)
     assert kept[16:] == sent[16:] and kept[8:12] == sent[8:12]
     assert RecordBatch.parse(kept).base_offset == 1
@@ -71,20 +71,20 @@ def test_the_bytes_are_kept_but_for_offset_and_epoch(node, partition):
 
 @pytest.mark.parametrize("acks", [-1, 0, 1])
 def test_every_way_of_acks_appends(node, partition, acks):
-    answer = send(node, asked(batch(), acks=acks))
+    answer = send(node, requested(batch(), acks=acks))
     assert (answer is None) == (acks == 0)
     assert partition.log.high_watermark == 1
 
 
 @pytest.mark.parametrize("acks", [2, -2, 32767])
 def test_acks_that_are_none(node, partition, acks):
-    answer = send(node, asked(batch(), acks=acks))
+    answer = send(node, requested(batch(), acks=acks))
     assert (answer.error_code, answer.base_offset, answer.log_start_offset) == (21, -1, -1)
 
 
 def test_acks_0_hangs_up_when_something_is_wrong(node, partition):
     with pytest.raises(CloseConnection, match="acks=0"):
-        send(node, asked(batch(), topic="nobody", acks=0))
+        send(node, requested(batch(), topic="nobody", acks=0))
 
 
 def test_acks_0_of_nothing_is_silence(node):
@@ -108,40 +108,40 @@ def test_refused(node, partition, what):
     fields, error, log_start_offset = REFUSED[what]
     if fields.get("topic") == "__consumer_offsets":
         node.create_topic("__consumer_offsets")
-    answer = send(node, asked(**({"records": batch()} | fields)))
+    answer = send(node, requested(**({"records": batch()} | fields)))
     assert (answer.error_code, answer.base_offset, answer.log_start_offset) == (error, -1, log_start_offset)
     assert partition.log.log_end_offset == 0
 
 
 def test_the_admin_client_may_write_to_internal_topics(node):
     node.create_topic("__consumer_offsets")
-    request = asked(batch(), topic="__consumer_offsets")
+    request = requested(batch(), topic="__consumer_offsets")
     assert send(node, request, client_id="__admin_client").error_code == 0
 
 
 def test_a_record_that_is_refused_is_named(node):
     node.create_topic("t", cleanup_policy="compact")
     keyless = bytes(build_batch([(b"k", b"v", 0), (None, b"v", 0)]))
-    answer = send(node, asked(keyless))
+    answer = send(node, requested(keyless))
     assert (answer.error_code, [each.batch_index for each in answer.record_errors]) == (87, [1])
     assert answer.error_message
-    assert send(node, asked(keyless), 7).error_code == 87
+    assert send(node, requested(keyless), 7).error_code == 87
 
 
 def test_too_large(node):
     node.create_topic("t", max_message_bytes="100")
-    answer = send(node, asked(batch(b"v" * 200)))
+    answer = send(node, requested(batch(b"v" * 200)))
     assert (answer.error_code, answer.error_message) == (10, None)
 
 
 def test_the_time_of_the_log(node):
     node.create_topic("t", message_timestamp_type="LogAppendTime")
-    assert send(node, asked(batch())).log_append_time_ms == node.clock.time_ms()
+    assert send(node, requested(batch())).log_append_time_ms == node.clock.time_ms()
 
 
 def test_sequences(node, partition):
     def of(sequence, epoch=0):
-        return asked(batch(producer_id=7, producer_epoch=epoch, base_sequence=sequence))
+        return requested(batch(producer_id=7, producer_epoch=epoch, base_sequence=sequence))
 
     assert [send(node, of(sequence)).base_offset for sequence in (0, 1, 1, 0)] == [0, 1, 1, 0]
     assert send(node, of(5)).error_code == 45
@@ -152,7 +152,7 @@ def test_sequences(node, partition):
 
 def test_a_transactional_batch_finds_no_coordinator(node, partition):
     transactional = batch(producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
-    request = asked(transactional)
+    request = requested(transactional)
     request.transactional_id = "tx"
     assert send(node, request).error_code == 19
     assert partition.log.log_end_offset == 0
@@ -195,7 +195,7 @@ def test_a_topic_without_partitions_is_not_told_of(node):
 
 def test_a_transactional_batch_without_a_transactional_id_is_nobodys(node, partition):
     transactional = batch(producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
-    answer = send(node, asked(transactional[:-1] + b"\1"))  # damaged, too, which nobody has looked at yet
+    answer = send(node, requested(transactional[:-1] + b"\1"))  # damaged, too, which nobody has looked at yet
     assert (answer.error_code, answer.log_start_offset, answer.error_message) == (53, -1, None)
 
 
@@ -214,8 +214,8 @@ def promised(node, request):
 
 def test_the_answer_waits_for_the_disk_when_flush_messages_says_so(quiet_node):
     node, held, partition = flushing(quiet_node, 2)
-    assert isinstance(promised(node, asked(batch())), ProduceResponse)
-    later = promised(node, asked(batch()))
+    assert isinstance(promised(node, requested(batch())), ProduceResponse)
+    later = promised(node, requested(batch()))
     assert later.response is None
     held.go_on()
     assert later.response.responses[0].partition_responses[0].base_offset == 1
@@ -224,7 +224,7 @@ def test_the_answer_waits_for_the_disk_when_flush_messages_says_so(quiet_node):
 
 def test_a_disk_that_fails_meanwhile_is_told(quiet_node):
     node, held, _ = flushing(quiet_node, 1)
-    later = promised(node, asked(batch()))
+    later = promised(node, requested(batch()))
     held.go_on(failing=OSError(5, "Input/output error"))
     (answer,) = later.response.responses[0].partition_responses
     assert (answer.error_code, answer.base_offset) == (56, -1)
@@ -256,7 +256,7 @@ def replicated(later):
 
 
 def test_acks_all_are_answered_when_followers_have_it(node, followed):
-    later = promised(node, asked(batch(), acks=-1))
+    later = promised(node, requested(batch(), acks=-1))
     assert later.response is None
     fetched_to(followed, 1)
     assert replicated(later) == (0, 0)
@@ -265,11 +265,11 @@ def test_acks_all_are_answered_when_followers_have_it(node, followed):
 
 
 def test_acks_1_need_no_follower(node, followed):
-    assert send(node, asked(batch(), acks=1)).error_code == 0
+    assert send(node, requested(batch(), acks=1)).error_code == 0
 
 
 def test_followers_that_do_not_get_it_in_time(node, followed):
-    later = promised(node, asked(batch(), acks=-1))
+    later = promised(node, requested(batch(), acks=-1))
     node.clock.advance(0.9)
     assert later.response is None
     node.clock.advance(0.1)
@@ -279,7 +279,7 @@ def test_followers_that_do_not_get_it_in_time(node, followed):
 
 
 def test_leadership_is_lost_while_followers_are_waited_for(node, followed):
-    later = promised(node, asked(batch(), acks=-1))
+    later = promised(node, requested(batch(), acks=-1))
     followed.become_follower(followed.image._replace(leader=8, leader_epoch=1))
     assert replicated(later) == (NotLeaderOrFollower.code, 0)
 
@@ -287,5 +287,5 @@ def test_leadership_is_lost_while_followers_are_waited_for(node, followed):
 def test_too_few_are_in_sync(node, followed):
     followed.become_leader(followed.image._replace(isr=followed.image.isr[:1], partition_epoch=2))
     followed.log.update_config(followed.log.config._replace(min_insync_replicas=2))
-    answer = send(node, asked(batch(), acks=-1))
+    answer = send(node, requested(batch(), acks=-1))
     assert (answer.error_code, answer.base_offset) == (NotEnoughReplicas.code, -1)

@@ -208,8 +208,10 @@ def test_a_coordinator_that_cannot_say(producing, version, error, name, monkeypa
 
 
 def refuse_all(producing, monkeypatch, error):
-    monkeypatch.setattr(producing.coordinator, "verify_partitions", lambda *asked: dict.fromkeys(asked[-1], error))
-    monkeypatch.setattr(producing.coordinator, "add_partitions", lambda *asked, **_: asked[-1](error))
+    monkeypatch.setattr(
+        producing.coordinator, "verify_partitions", lambda *attempts: dict.fromkeys(attempts[-1], error)
+    )
+    monkeypatch.setattr(producing.coordinator, "add_partitions", lambda *attempts, **_: attempts[-1](error))
 
 
 @pytest.mark.parametrize("version", [9, 11, 13])
@@ -366,14 +368,16 @@ class Slow:
     """A coordinator that answers when the test says so."""
 
     def __init__(self, producing, monkeypatch):
-        self.asked = []
+        self.requests = []
         self.add = producing.coordinator.add_partitions
-        monkeypatch.setattr(producing.coordinator, "add_partitions", lambda *asked, **_: self.asked.append(asked))
+        monkeypatch.setattr(
+            producing.coordinator, "add_partitions", lambda *attempts, **_: self.requests.append(attempts)
+        )
 
     def answer(self, error=None):
         """As it would have been said before, or that error."""
-        asked, self.asked = self.asked, []
-        for *identity, reply in asked:
+        attempts, self.requests = self.requests, []
+        for *identity, reply in attempts:
             if error is None:
                 self.add(*identity, reply, client_version=2)
             else:
@@ -472,7 +476,7 @@ def test_the_broker_asks_again_while_the_transaction_before_is_being_ended(produ
     later = producing.ask(12, (T0, producing.batch()))
     for _ in range(3):
         slow.answer(ConcurrentTransactions)
-        assert later.response is None and slow.asked == []
+        assert later.response is None and slow.requests == []
         producing.clock.advance(0.02)
     slow.answer()
     assert producing.answers(later.response, 12) == {T0: (0, 0, 0, None)}
@@ -480,12 +484,12 @@ def test_the_broker_asks_again_while_the_transaction_before_is_being_ended(produ
 
 def test_the_broker_does_not_ask_for_ever(producing, slow):
     later = producing.ask(12, (T0, producing.batch()))
-    asked = 0
+    attempts = 0
     while later.response is None:
         slow.answer(ConcurrentTransactions)
-        asked += 1
+        attempts += 1
         producing.clock.advance(0.02)
-    assert asked == 6  # at 0, 20, ... 100 ms
+    assert attempts == 6  # at 0, 20, ... 100 ms
     assert producing.answers(later.response, 12) == {T0: (51, -1, -1, None)}
 
 
@@ -497,7 +501,7 @@ def test_for_a_client_that_is_gone_nothing_is_written(producing, slow):
     slow.answer(ConcurrentTransactions)
     later.cancel()
     producing.clock.advance(0.02)
-    assert slow.asked == []
+    assert slow.requests == []
     assert [producing.log("t", index).log_end_offset for index in (0, 1)] == [0, 0]
 
 

@@ -21,7 +21,7 @@ from barnabas.errors import (
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
-from tests.api_handlers.test_fetch import answered, asked, offsets_in, only, send
+from tests.api_handlers.test_fetch import answered, offsets_in, only, requested, send
 from tests.asking import context_of
 
 FOLLOWER, FOLLOWER_EPOCH = 8, 70
@@ -59,7 +59,7 @@ def fetched(
     broker_epoch=FOLLOWER_EPOCH,
     **options,
 ):
-    request = asked([offset], **options)
+    request = requested([offset], **options)
     topic = request.topics[0]
     topic.topic_id = options.get("topic_id", log.topic_id)
     topic.partitions[0].current_leader_epoch = epoch
@@ -77,7 +77,7 @@ def read(response):
 def test_a_follower_reads_up_to_the_log_end(node, log):
     assert log.log.high_watermark == 0
     assert read(fetched(node, log, 0)) == (0, [0, 1, 2, 3, 4], 0)
-    assert only(answered(send(node, asked([0])))).records == b""
+    assert only(answered(send(node, requested([0])))).records == b""
 
 
 def test_the_leader_learns_where_its_follower_is(node, log):
@@ -86,7 +86,7 @@ def test_the_leader_learns_where_its_follower_is(node, log):
     assert log.log.high_watermark == 3
     assert read(fetched(node, log, 5)) == (0, [], 3)
     assert log.log.high_watermark == 5
-    assert offsets_in(only(answered(send(node, asked([0]))))) == [0, 1, 2, 3, 4]
+    assert offsets_in(only(answered(send(node, requested([0]))))) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_fetch_that_is_refused_says_nothing_of_its_sender(node, log, wrong, er
 
 
 def test_an_unknown_topic(node, log):
-    request = asked([0])
+    request = requested([0])
     request.topics[0].topic_id = bytes([9] * 16)
     request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER, replica_epoch=FOLLOWER_EPOCH)
     assert read(send(node, request, 17)) == (UnknownTopicId.code, [], -1)
@@ -131,7 +131,7 @@ def test_an_append_ends_the_wait_of_a_follower(node, log):
 
 def test_a_consumer_waits_for_the_high_watermark(node, log):
     fetched(node, log, 5)
-    waiting = send(node, asked([5], max_wait_ms=500))
+    waiting = send(node, requested([5], max_wait_ms=500))
     node.append(log, node.clock.time_ms())
     node.clock.advance(0.1)
     assert waiting.response is None
@@ -142,7 +142,7 @@ def test_a_consumer_waits_for_the_high_watermark(node, log):
 
 def test_another_epoch_ends_all_waits(node, log):
     fetched(node, log, 5)
-    waiting = [fetched(node, log, 5, max_wait_ms=500), send(node, asked([5], max_wait_ms=500))]
+    waiting = [fetched(node, log, 5, max_wait_ms=500), send(node, requested([5], max_wait_ms=500))]
     log.become_follower(log.image._replace(leader=FOLLOWER, leader_epoch=2))
     node.clock.advance(0)
     assert read(waiting[0].response)[0] == FencedLeaderEpoch.code
@@ -152,8 +152,8 @@ def test_another_epoch_ends_all_waits(node, log):
 def test_consumers_read_from_followers_since_version_11(node, log):
     fetched(node, log, 3)
     log.become_follower(log.image._replace(leader=FOLLOWER, leader_epoch=2))
-    assert offsets_in(only(answered(send(node, asked([0]), 11)))) == [0, 1, 2]
-    assert only(answered(send(node, asked([0]), 10), 10)).error_code == NotLeaderOrFollower.code
+    assert offsets_in(only(answered(send(node, requested([0]), 11)))) == [0, 1, 2]
+    assert only(answered(send(node, requested([0]), 10), 10)).error_code == NotLeaderOrFollower.code
 
 
 # ---------------------------------------------------------------- what waits for followers
@@ -265,7 +265,7 @@ def override(node, name, value, monkeypatch):
 
 
 def preferred_by(node, offset, rack, version=11):
-    partition = only(answered(send(node, asked([offset], rack_id=rack), version), version))
+    partition = only(answered(send(node, requested([offset], rack_id=rack), version), version))
     return partition.preferred_read_replica, offsets_in(partition)
 
 

@@ -50,8 +50,8 @@ class GuardedNode:
     def ask(self, request, version, user="alice"):
         session = Session(listener="PLAINTEXT", client_host="127.0.0.1", principal=Principal("User", user))
         context = Context(self.broker, session, api_version=version, time_ms=self.node.clock.time_ms())
-        asked = type(request).decode(bytearray(request.encode(version=version)), version=version)
-        answer = handle(APIS[request.api_key], asked, context)
+        requested = type(request).decode(bytearray(request.encode(version=version)), version=version)
+        answer = handle(APIS[request.api_key], requested, context)
         self.node.clock.advance(0)
         response = answer.response if isinstance(answer, Later) else answer
         return None if response is None else type(response).decode(response.encode(version=version), version=version)
@@ -148,9 +148,9 @@ def test_a_code_of_0_closes_the_connection(guarded, request_):
 
 
 def test_without_an_authorizer_security_is_disabled(group_node):
-    asked = GuardedNode(group_node)
-    assert asked.ask(DescribeAclsRequest(**wanted()), 3).error_code == 54
-    (result,) = asked.ask(CreateAclsRequest(creations=[creation()]), 3).results
+    requested = GuardedNode(group_node)
+    assert requested.ask(DescribeAclsRequest(**wanted()), 3).error_code == 54
+    (result,) = requested.ask(CreateAclsRequest(creations=[creation()]), 3).results
     assert (result.error_code, result.error_message) == (54, "No Authorizer is configured.")
 
 
@@ -188,8 +188,8 @@ def test_metadata_tells_operations(guarded):
     assert [topic.topic_authorized_operations for topic in found.topics] == [1 << 3 | 1 << 8, MINIMUM]
     assert found.cluster_authorized_operations == 0
     guarded.allow(Operation.ALL, CLUSTER)
-    asked = DescribeClusterRequest(include_cluster_authorized_operations=True)
-    assert guarded.ask(asked, 1).cluster_authorized_operations == 8096
+    requested = DescribeClusterRequest(include_cluster_authorized_operations=True)
+    assert guarded.ask(requested, 1).cluster_authorized_operations == 8096
 
 
 def produce(*topics, acks=1):

@@ -51,7 +51,7 @@ class Requests:
         request = ShareGroupDescribeRequest(group_ids=list(group_ids), include_authorized_operations=operations)
         return self.node.call(request, 1).groups
 
-    def where(self, *asked, version=1):
+    def where(self, *requested, version=1):
         """``(group, {topic: partitions} or None)``, each."""
         groups = [
             Asked(
@@ -63,7 +63,7 @@ class Requests:
                     for name, partitions in topics.items()
                 ],
             )
-            for group, topics in asked
+            for group, topics in requested
         ]
         return self.node.call(DescribeShareGroupOffsetsRequest(groups=groups), version).groups
 

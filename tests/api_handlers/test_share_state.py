@@ -89,10 +89,10 @@ class Node:
 
     def one(self, cls, **fields):
         """The answer about partition 0, with these fields other than usual."""
-        asked = ONE_OF_EACH[cls](0)
+        requested = ONE_OF_EACH[cls](0)
         for name, value in fields.items():
-            setattr(asked, name, value)
-        ((result,),) = [topic.partitions for topic in self.ask(cls, asked)]
+            setattr(requested, name, value)
+        ((result,),) = [topic.partitions for topic in self.ask(cls, requested)]
         return result
 
 
@@ -147,18 +147,18 @@ def test_a_life(node):
 
 @EACH
 def test_nothing_asked(node, cls):
-    asked = ONE_OF_EACH[cls]
+    requested = ONE_OF_EACH[cls]
     assert node.of_topics(cls, []) == []
     assert node.ask(cls) == []
-    assert node.ask(cls, asked(0), group="") == []
-    result = node.of_topics(cls, [(node.topic_id, [asked(0)]), (b"u" * 16, [])])
+    assert node.ask(cls, requested(0), group="") == []
+    result = node.of_topics(cls, [(node.topic_id, [requested(0)]), (b"u" * 16, [])])
     assert [len(topic.partitions) for topic in result] == ([1] if cls is InitializeShareGroupStateRequest else [])
 
 
 @EACH
 def test_partitions_that_there_are_not(node, cls):
-    asked = ONE_OF_EACH[cls]
-    ((strange, gone),) = [topic.partitions for topic in node.ask(cls, asked(-1), asked(20))]
+    requested = ONE_OF_EACH[cls]
+    ((strange, gone),) = [topic.partitions for topic in node.ask(cls, requested(-1), requested(20))]
     if strange.partition != -1:
         strange, gone = gone, strange
     assert strange.error_code == InvalidRequest.code
@@ -168,9 +168,9 @@ def test_partitions_that_there_are_not(node, cls):
 
 @EACH
 def test_each_partition_is_answered_once(node, cls):
-    asked = ONE_OF_EACH[cls]
+    requested = ONE_OF_EACH[cls]
     result = node.of_topics(
-        cls, [(node.topic_id, [asked(index) for index in (17, 3, 16, 1, 1)]), (node.topic_id, [asked(0)])]
+        cls, [(node.topic_id, [requested(index) for index in (17, 3, 16, 1, 1)]), (node.topic_id, [requested(0)])]
     )
     assert [sorted(each.partition for each in topic.partitions) for topic in result] == [[0, 1, 3, 16, 17]]
 
@@ -178,7 +178,7 @@ def test_each_partition_is_answered_once(node, cls):
 @pytest.mark.parametrize("version", [0, 1])
 def test_older_versions_do_not_know_how_much_is_done(node, version):
     node.one(InitializeShareGroupStateRequest)
-    asked = ONE_OF_EACH[WriteShareGroupStateRequest](0)
-    asked.delivery_complete_count = 7
-    node.ask(WriteShareGroupStateRequest, asked, version=version)
+    requested = ONE_OF_EACH[WriteShareGroupStateRequest](0)
+    requested.delivery_complete_count = 7
+    node.ask(WriteShareGroupStateRequest, requested, version=version)
     assert node.one(ReadShareGroupStateSummaryRequest).delivery_complete_count == (7 if version else -1)

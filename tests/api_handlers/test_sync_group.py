@@ -40,8 +40,8 @@ def test_the_assignment(group_node, version):
 )
 def test_refusals(group_node, version, fields, error):
     member_id = group_node.stable()
-    asked = {"member_id": member_id, "generation_id": 1} | protocol_of(version) | fields
-    answer = group_node.sync(version=version, **asked)
+    requested = {"member_id": member_id, "generation_id": 1} | protocol_of(version) | fields
+    answer = group_node.sync(version=version, **requested)
     assert (answer.error_code, answer.assignment) == (error.code, b"")
     assert (answer.protocol_type, answer.protocol_name) == (None, None)
 

@@ -77,7 +77,7 @@ class Producer:
 
     def commit(self, version=ADDS_BY_ITSELF, *topics, group_id="g", metadata="m", epoch=-1, **fields):
         """``("t", {0: 5})`` is offset 5 of partition 0; what is answered: topics with (partition, error code)s."""
-        asked = []
+        requested = []
         for key, offsets in topics or [(self.node.topic_id("t") if version >= BY_ID else "t", {0: 5})]:
             name = {"topic_id": key} if version >= BY_ID else {"name": key}
             extra = {"committed_leader_epoch": epoch} if version >= 2 else {}
@@ -85,8 +85,8 @@ class Producer:
                 Partition(partition_index=index, committed_offset=offset, committed_metadata=metadata, **extra)
                 for index, offset in offsets.items()
             ]
-            asked.append(Topic(**name, partitions=rows))
-        request = TxnOffsetCommitRequest(group_id=group_id, topics=asked, **(self.identity | fields))
+            requested.append(Topic(**name, partitions=rows))
+        request = TxnOffsetCommitRequest(group_id=group_id, topics=requested, **(self.identity | fields))
         answer = self.node.call(request, version)
         return [
             (
@@ -120,18 +120,18 @@ def producer(node):
 def fetch(node, version=7, stable=True, group_id="g", topics=(("t", [0, 1]),)):
     """Offsets and error codes by topic and partition."""
     if version < 8:
-        asked = topics and [FetchTopic(name=name, partition_indexes=indexes) for name, indexes in topics]
+        requested = topics and [FetchTopic(name=name, partition_indexes=indexes) for name, indexes in topics]
         fields = {"require_stable": stable} if version >= 7 else {}
-        found = node.call(OffsetFetchRequest(group_id=group_id, topics=asked, **fields), version).topics
+        found = node.call(OffsetFetchRequest(group_id=group_id, topics=requested, **fields), version).topics
     else:
         by_id = version >= 10
-        asked = topics and [
+        requested = topics and [
             FetchGroupTopic(
                 **({"topic_id": node.topic_id(name)} if by_id else {"name": name}), partition_indexes=indexes
             )
             for name, indexes in topics
         ]
-        group = FetchGroup(group_id=group_id, topics=asked)
+        group = FetchGroup(group_id=group_id, topics=requested)
         (answer,) = node.call(OffsetFetchRequest(groups=[group], require_stable=stable), version).groups
         found = answer.topics
     names = {node.topic_id(name): name for name in ("t", "u")}
@@ -345,13 +345,13 @@ def test_a_group_that_is_deleted_meanwhile(node, producer):
 def test_what_is_not_stable(node, producer, version):
     node.commit(p0=1, p1=2)
     producer.commit(ADDS_BY_ITSELF, ("t", {0: 5, 2: 6}))
-    asked = (("t", [0, 1, 2, 99]), ("u", [0]))
+    requested = (("t", [0, 1, 2, 99]), ("u", [0]))
     nothing, unstable = (-1, -1, "", NONE), (-1, -1, "", UNSTABLE)
     found = {"t": {0: (1, -1, "", NONE), 1: (2, -1, "", NONE), 2: nothing, 99: nothing}, "u": {0: nothing}}
-    assert fetch(node, version, stable=False, topics=asked) == found
+    assert fetch(node, version, stable=False, topics=requested) == found
     if version >= 7:
         found["t"] |= {0: unstable, 2: unstable}
-    assert fetch(node, version, topics=asked) == found
+    assert fetch(node, version, topics=requested) == found
     # Of all, only what is committed is told of.
     found = {"t": {0: unstable if version >= 7 else (1, -1, "", NONE), 1: (2, -1, "", NONE)}}
     assert fetch(node, version, topics=None) == found

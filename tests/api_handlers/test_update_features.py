@@ -13,13 +13,13 @@ METADATA, KRAFT, TRANSACTIONS = "metadata.version", "kraft.version", "transactio
 
 
 def update(node, *updates, version=2, validate_only=False, timeout_ms=5000):
-    asked = [
+    requested = [
         UpdateFeaturesRequest.FeatureUpdateKey(
             feature=name, max_version_level=level, upgrade_type=kind, allow_downgrade=kind > UPGRADE
         )
         for name, level, kind in updates
     ]
-    request = UpdateFeaturesRequest(timeout_ms=timeout_ms, feature_updates=asked, validate_only=validate_only)
+    request = UpdateFeaturesRequest(timeout_ms=timeout_ms, feature_updates=requested, validate_only=validate_only)
     return node.ask(update_features, request, version)
 
 

@@ -71,14 +71,14 @@ def test_a_marker_for_nothing_is_not_told_of(writing):
 
 
 def test_each_partition_has_its_own_error(writing):
-    asked = marker(77, 0, ("t", 0, 9), ("nobody", 0), ("u", 0))
-    assert writing.ask(asked) == [(77, {("t", 0): 0, ("t", 9): 3, ("nobody", 0): 3, ("u", 0): 0})]
+    requested = marker(77, 0, ("t", 0, 9), ("nobody", 0), ("u", 0))
+    assert writing.ask(requested) == [(77, {("t", 0): 0, ("t", 9): 3, ("nobody", 0): 3, ("u", 0): 0})]
     assert writing.ends() == writing.ends("u") == [77]
 
 
 def test_several_markers_are_answered_by_producer(writing):
-    asked = [marker(77, 0, ("t", 0)), marker(78, 3, ("t", 0), ("u", 0)), marker(77, 1, ("t", 1))]
-    assert writing.ask(*asked) == [(77, {("t", 1): 0, ("t", 0): 0}), (78, {("t", 0): 0, ("u", 0): 0})]
+    requested = [marker(77, 0, ("t", 0)), marker(78, 3, ("t", 0), ("u", 0)), marker(77, 1, ("t", 1))]
+    assert writing.ask(*requested) == [(77, {("t", 1): 0, ("t", 0): 0}), (78, {("t", 0): 0, ("u", 0): 0})]
 
 
 def test_a_partition_that_is_named_twice_has_one_marker(writing):
@@ -92,20 +92,20 @@ def test_a_partition_that_is_named_twice_has_one_marker(writing):
 )
 def test_what_is_older_is_fenced(writing, epoch, coordinator_epoch, error):
     writing.ask(marker(78, 3, ("t", 0), coordinator_epoch=1))
-    asked = marker(78, epoch, ("t", 0), coordinator_epoch=coordinator_epoch)
-    assert writing.ask(asked) == [(78, {("t", 0): error})]
+    requested = marker(78, epoch, ("t", 0), coordinator_epoch=coordinator_epoch)
+    assert writing.ask(requested) == [(78, {("t", 0): error})]
 
 
 @pytest.mark.parametrize(("epoch", "coordinator_epoch", "error"), [(0, -1, 0), (-2, 0, 47), (0, -7, 52)])
 def test_an_unknown_producer(writing, epoch, coordinator_epoch, error):
-    asked = marker(79, epoch, ("t", 0), coordinator_epoch=coordinator_epoch)
-    assert writing.ask(asked) == [(79, {("t", 0): error})]
+    requested = marker(79, epoch, ("t", 0), coordinator_epoch=coordinator_epoch)
+    assert writing.ask(requested) == [(79, {("t", 0): error})]
 
 
 @pytest.mark.parametrize("impossible", [(79, -1), (-1, 0)])
 def test_a_marker_that_cannot_be_written_fails_them_all(writing, impossible):
-    asked = [marker(1, 0, ("t", 0)), marker(*impossible, ("t", 1)), marker(2, 0, ("t", 2), ("nobody", 1))]
-    assert [code for _, codes in writing.ask(*asked) for code in codes.values()] == [-1] * 4
+    requested = [marker(1, 0, ("t", 0)), marker(*impossible, ("t", 1)), marker(2, 0, ("t", 2), ("nobody", 1))]
+    assert [code for _, codes in writing.ask(*requested) for code in codes.values()] == [-1] * 4
     assert [writing.ends("t", index) for index in range(3)] == [[1], [], []]
 
 
@@ -116,8 +116,8 @@ def test_a_marker_that_cannot_be_written_and_has_no_place(writing):
 def test_the_generation_comes_with_version_2(writing):
     batch = {"producer_id": 7, "producer_epoch": 4, "base_sequence": 0, "is_transactional": True}
     writing.node.append(writing.node.broker.partition("t", 0), 5, **batch)
-    asked = marker(7, 4, ("t", 0), version=2)
-    assert writing.ask(asked, version=2) == [(7, {("t", 0): 47})]
+    requested = marker(7, 4, ("t", 0), version=2)
+    assert writing.ask(requested, version=2) == [(7, {("t", 0): 47})]
     assert writing.ask(marker(7, 4, ("t", 0), version=-1), version=2) == [(7, {("t", 0): -1})]
     assert writing.ask(marker(7, 5, ("t", 0), version=2), version=2) == [(7, {("t", 0): 0})]
     assert writing.ask(marker(7, 4, ("u", 0)), version=1) == [(7, {("u", 0): 0})]
