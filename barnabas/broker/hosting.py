@@ -4,7 +4,7 @@ Knows nothing of clients: it creates logs and :class:`Partition` objects from th
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.broker.lifecycle import State
@@ -29,6 +29,7 @@ from barnabas.records.validation import ProducePolicy
 if TYPE_CHECKING:
     from barnabas.broker.isr_changes import IsrChanges, LeadingNode
     from barnabas.broker.replica_fetchers import FollowingNode, ReplicaFetchers
+    from barnabas.cluster.replication.traffic import Traffic
 
     class HostingNode(FollowingNode, LeadingNode, Protocol):
         """The broker that hosts: it leads some partitions, and follows in others."""
@@ -48,6 +49,7 @@ class Hosting:
         self._log_manager = log_manager
         self._fetchers: ReplicaFetchers | None = None  #: None where no other node leads
         self._isr_changes: IsrChanges | None = None  #: None where no partition has followers
+        self._traffic_of: Callable[[str], Traffic] | None = None
 
     # ------------------------------------------------------------ the whole image
 
@@ -105,6 +107,15 @@ class Hosting:
         for topic in image.topics_by_id.values():
             self._host(topic, topic.partitions, image, config)
 
+    def count_traffic(self, traffic_of: "Callable[[str], Traffic]") -> None:
+        """Counts what leaders append from now on, by topic.
+
+        :param traffic_of: returns the counts of a topic
+        """
+        self._traffic_of = traffic_of
+        for partition in self.partitions.values():
+            partition.traffic = traffic_of(partition.topic)
+
     # ------------------------------------------------------------ changes
 
     def follow(self, image: MetadataImage, delta: MetadataDelta, config: BrokerConfig, *, all_changed: bool) -> None:
@@ -149,6 +160,8 @@ class Hosting:
                     logger.error("Cannot host %s-%d: %s", topic.name, index, error)
                     continue
                 partition = Partition(topic.name, topic.id, index, self._node_id, log, policy, self._replication)
+                if self._traffic_of is not None:
+                    partition.traffic = self._traffic_of(topic.name)
                 self.partitions[topic.name, index] = self.partitions_by_id[topic.id, index] = partition
             if of_image.leader == self._node_id:
                 self._stop_fetching(partition)

@@ -2,7 +2,8 @@
 
 Knows nothing of Prometheus, nor of sockets: :meth:`Counting.handle` replaces
 :func:`barnabas.api_handlers.handling.handle`. The cost is per request and per batch, never per record: a request
-increments the counters of its API and its topics. Of an API with many requests only a sample is timed.
+increments the counters of its API. What is appended is counted by the partitions
+(:class:`~barnabas.cluster.replication.traffic.Traffic`). Of an API with many requests only a sample is timed.
 """
 
 from collections import Counter
@@ -15,15 +16,7 @@ from barnabas.api_handlers.handling import Handle, handle
 from barnabas.api_handlers.registry import Api
 from barnabas.errors import CloseConnection
 from barnabas.metrics.counts import OTHERS, ApiCounts, ClientCounts, TopicCounts
-from barnabas.metrics.reading import (
-    BATCHES_SINCE,
-    COUNT_AT,
-    Sent,
-    acknowledgements_of,
-    batches_of,
-    errors_of,
-    record_count,
-)
+from barnabas.metrics.reading import acknowledgements_of, errors_of, size_of_request, size_of_response
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -70,7 +63,7 @@ class Counting:
 
     def _new_handle(self) -> Handle:
         """Returns the replacement of :func:`handle`. It is a closure, since attribute look-ups would cost more."""
-        apis, known, count, timed, find = self.apis, self._known, self._count, self._timed, self._find
+        apis, count, timed = self.apis, self._count, self._timed
 
         def counted(api: Api, request: Any, context: Context) -> Answer:
             """Handles a request, and counts it. :raises CloseConnection: there is no response"""
@@ -86,37 +79,23 @@ class Counting:
             except CloseConnection:
                 counts.closed += 1
                 raise
-            if type(answer) is not ProduceResponse:
-                return count(counts, request, context, answer)
-            try:  # the most frequent request: one batch, which was appended
-                (produced,) = request.topic_data
-                (row,) = produced.partition_data
-                version = context.api_version
-                if answer.responses[0].partition_responses[0].error_code or version < BATCHES_SINCE:
-                    return count(counts, request, context, answer)
-            except ValueError:
-                return count(counts, request, context, answer)
-            key = produced.name or produced.topic_id
-            topic = known.get(key) or find(produced.name, produced.topic_id, context)
-            data = row.records
-            topic.batches += 1
-            topic.bytes_in += len(data)
-            topic.messages_in += record_count(data, COUNT_AT)[0]
-            counts.versions[version] += 1
-            return answer
+            if type(answer) is ProduceResponse:  # the most frequent one is for one partition, without an error
+                topics = answer.responses
+                if len(topics) == 1 and len(rows := topics[0].partition_responses) == 1 and not rows[0].error_code:
+                    counts.versions[context.api_version] += 1
+                    return answer
+            return count(counts, context, request, answer)
 
         return counted
 
-    def _count(self, counts: ApiCounts, request: Request, context: Context, answer: Answer) -> Answer:
+    def _count(self, counts: ApiCounts, context: Context, request: Request, answer: Answer) -> Answer:
         """Counts a request that has been handled, at once or when its later response is there."""
-        # The records are in the receive buffer, which is reused before a later response is there.
-        batches = batches_of(request, context.api_version) if type(request) is ProduceRequest else None
         if type(answer) is not Later:
-            self._count_answered(counts, request, batches, context, answer)
+            self._count_answered(counts, context, request, answer)
             return answer
 
         def answered(response: Response) -> Response:
-            self._count_answered(counts, request, batches, context, response)
+            self._count_answered(counts, context, request, response)
             return response
 
         try:
@@ -125,13 +104,11 @@ class Counting:
             counts.closed += 1
             raise
 
-    def _count_answered(
-        self, counts: ApiCounts, request: Request, batches: list[Sent] | None, context: Context, response: Any
-    ) -> None:
-        """Counts a request that was answered; with acks=0 there is no response."""
+    def _count_answered(self, counts: ApiCounts, context: Context, request: Request, response: Any) -> None:
+        """Counts a request that was answered; a produce request with acks=0 has no response."""
         counts.versions[context.api_version] += 1
-        if batches is not None:
-            errors = self._count_produced(batches, context, response)
+        if type(response) is ProduceResponse:
+            errors = self._count_produced(response, context)
         elif type(response) is FetchResponse:
             errors = self._count_fetched(request, response, context)
         else:
@@ -166,8 +143,8 @@ class Counting:
         returned = self._now()
         counts.local.add(returned - began, weight)
         client = self.client(context.client_id or "")
-        bytes_in = sum(each.size for each in batches_of(request, 3)) if type(request) is ProduceRequest else 0
-        answer = self._count(counts, request, context, answer)
+        bytes_in = size_of_request(request) if type(request) is ProduceRequest else 0
+        answer = self._count(counts, context, request, answer)
 
         def answered(response: Response) -> Response:
             at = self._now() if later else returned
@@ -176,7 +153,7 @@ class Counting:
             client.seconds += (at - began) * weight
             client.bytes_in += bytes_in * weight
             if type(response) is FetchResponse:
-                client.bytes_out += size_of(response) * weight
+                client.bytes_out += size_of_response(response) * weight
             if later:
                 counts.remote.add(at - returned, weight)
             if self._soon is not None:
@@ -209,31 +186,28 @@ class Counting:
             counts = self.topics.setdefault(name, TopicCounts())
         return counts
 
-    def _find(self, name: str, topic_id: bytes, context: Context) -> TopicCounts:
+    def _counts_of(self, name: str, topic_id: bytes, context: Context) -> TopicCounts:
         """Returns the counts of a topic that a request names or identifies."""
+        known = self._known.get(name or topic_id)
+        if known is not None:
+            return known
         counts = self.topic(name or context.broker.topic_name(topic_id) or OTHERS)
         if len(self._known) >= 2 * MOST_TOPICS:  # topics were deleted, and others created
             self._known.clear()
         self._known[name or topic_id] = counts
         return counts
 
-    def _count_produced(self, batches: list[Sent], context: Context, response: ProduceResponse | None) -> list[int]:
-        """Returns the error codes of the response."""
-        failed = {
-            (answer.name, answer.topic_id, row.index): row.error_code
-            for answer in (() if response is None else response.responses)
-            for row in answer.partition_responses
-            if row.error_code
-        }
-        for batch in batches:
-            counts = self._known.get(batch.topic or batch.topic_id) or self._find(batch.topic, batch.topic_id, context)
-            counts.batches += 1
-            if failed and batch[:3] in failed:
-                counts.failed_batches += 1
-            else:
-                counts.bytes_in += batch.size
-                counts.messages_in += batch.records
-        return list(failed.values())
+    def _count_produced(self, response: ProduceResponse, context: Context) -> list[int]:
+        """Returns the error codes of the response. Batches without an error were counted when they were appended."""
+        errors = []
+        for topic in response.responses:
+            for row in topic.partition_responses:
+                if row.error_code:
+                    errors.append(row.error_code)
+                    counts = self._counts_of(topic.name, topic.topic_id, context)
+                    counts.batches += 1
+                    counts.failed_batches += 1
+        return errors
 
     def _count_fetched(self, request: Any, response: FetchResponse, context: Context) -> list[int]:
         """Returns the error codes of the response."""
@@ -249,14 +223,7 @@ class Counting:
                     self.replication_bytes_out += size
                 elif size or code:
                     if counts is None:
-                        counts = self._known.get(topic.topic or topic.topic_id) or self._find(
-                            topic.topic, topic.topic_id, context
-                        )
+                        counts = self._counts_of(topic.topic, topic.topic_id, context)
                     counts.bytes_out += size
                     counts.failed_fetches += code != 0
         return errors
-
-
-def size_of(response: FetchResponse) -> int:
-    """Returns the bytes of records in a response."""
-    return sum(len(row.records or b"") for topic in response.responses for row in topic.partitions)

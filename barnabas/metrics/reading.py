@@ -1,61 +1,29 @@
-"""Finds the batches, records and error codes of requests and responses, which are counted.
+"""Finds the sizes and error codes in requests and responses, which are counted.
 
 Knows nothing of counters. Functions that iterate over all entries are not used for the most frequent requests.
 """
 
 from collections import Counter
 from itertools import islice
-from struct import Struct as Layout
 from typing import Any, Final, NamedTuple
 
 from barnabas.api_handlers.error_responses import ERROR_CODES
+from barnabas.wire.messages.fetch import FetchResponse
+from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.schema import Struct
 
 MOST_ENTRIES: Final = 100
 """How many entries of an array are searched for errors: a response may have each partition of a cluster."""
 
-BATCHES_SINCE: Final = 3
-"""The first version of Produce with record batches."""
 
-COUNT_AT: Final = 57
-"""The position of the record count in a batch."""
-
-record_count = Layout(">i").unpack_from
+def size_of_request(request: ProduceRequest) -> int:
+    """Returns the bytes of records in a request."""
+    return sum(len(row.records or b"") for topic in request.topic_data for row in topic.partition_data)
 
 
-class Sent(NamedTuple):
-    """A batch of a Produce request."""
-
-    topic: str
-    topic_id: bytes
-    partition: int
-    size: int
-    records: int
-
-
-def batches_of(request: Any, version: int) -> list[Sent]:
-    """Returns the batches of a Produce request. Of a message set each message counts as one record."""
-    found = []
-    for topic in request.topic_data:
-        for row in topic.partition_data:
-            data = row.records or b""
-            found.append(Sent(topic.name, topic.topic_id, row.index, len(data), records_of(data, version)))
-    return found
-
-
-def records_of(data: Any, version: int) -> int:
-    if version < BATCHES_SINCE:
-        return messages_of(data)
-    return int(record_count(data, COUNT_AT)[0]) if len(data) >= COUNT_AT + 4 else 0
-
-
-def messages_of(message_set: Any) -> int:
-    """Returns the number of messages in a message set; a compressed one is one message."""
-    at = count = 0
-    while at + 12 <= len(message_set):
-        at += 12 + int.from_bytes(message_set[at + 8 : at + 12])
-        count += 1
-    return count
+def size_of_response(response: FetchResponse) -> int:
+    """Returns the bytes of records in a response."""
+    return sum(len(row.records or b"") for topic in response.responses for row in topic.partitions)
 
 
 def acknowledgements_of(request: Any) -> Counter[int]:

@@ -61,6 +61,7 @@ class MetricsService(HttpService):
             listener.handle = self._counting.handle
         if isinstance(server.node, Broker):
             server.node.telemetry = self._new_telemetry(server.node)
+            server.node.hosting.count_traffic(self._counting.topic)
 
     async def start(self) -> None:
         await super().start()

@@ -13,7 +13,7 @@ from barnabas.errors import NotLeaderOrFollower
 from barnabas.metrics.counting import MOST_TOPICS, Counting
 from barnabas.metrics.counts import BUCKETS, OTHERS, Times
 from barnabas.metrics.declared import COUNTER, METRICS
-from barnabas.metrics.reading import MOST_ENTRIES, errors_of, messages_of
+from barnabas.metrics.reading import MOST_ENTRIES, errors_of
 from barnabas.testing import Broker, Cluster
 from barnabas.wire.messages.metadata import MetadataResponse
 from tests.metrics.scraping import Scrape
@@ -239,10 +239,17 @@ def test_quantiles_are_ends_of_buckets():
     assert counts.quantile(0.999) == pytest.approx(0.0001 * 2 ** (BUCKETS - 1))
 
 
-def test_messages_of_a_message_set():
-    message = bytes(8) + (5).to_bytes(4) + b"12345"
-    assert messages_of(memoryview(message * 3)) == 3
-    assert messages_of(b"") == 0
+def test_what_coordinators_append_counts_for_their_topics(broker):
+    """As at Apache Kafka, whose counts are those of ``ReplicaManager.appendToLocalLog``."""
+    broker.create_topic("invoices")
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "teller"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("invoices", b"a")
+    producer.commit_transaction(30)
+    scrape, name = Scrape(broker), "kafka_server_brokertopicmetrics_messagesin_total"
+    assert scrape(name, topic="invoices") == 2  # the record and the marker
+    assert scrape(name, topic="__transaction_state") >= 3
 
 
 def test_of_a_large_response_only_the_first_entries_are_looked_into():

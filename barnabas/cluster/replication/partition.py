@@ -27,6 +27,7 @@ from barnabas.records.validation import ProducePolicy
 
 if TYPE_CHECKING:
     from barnabas.cluster.replication.followers import Followers, Replica, Replication
+    from barnabas.cluster.replication.traffic import Traffic
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
@@ -77,6 +78,7 @@ class Partition:
         "produce_policy",
         "topic",
         "topic_id",
+        "traffic",
     )
 
     def __init__(
@@ -97,6 +99,7 @@ class Partition:
         self.node_id = node_id
         self.produce_policy = produce_policy  #: what the topic's configs ask of a producer's batch
         self.image: PartitionImage
+        self.traffic: Traffic | None = None  #: the counts of the topic; None while nobody reads them
         self.leads = False  #: whether this node is the leader
         self.leader_epoch = -1
         self.followers: Followers | None = None  #: where this node leads, and there are other replicas
@@ -214,6 +217,11 @@ class Partition:
         appended = log.append_as_leader(
             batch, leader_epoch=self.leader_epoch, now_ms=now_ms, by_coordinator=by_coordinator
         )
+        traffic = self.traffic
+        if traffic is not None:
+            traffic.batches += 1
+            traffic.bytes_in += batch.size_in_bytes
+            traffic.messages_in += appended.last_offset - appended.base_offset + 1
         if not appended.is_duplicate:
             self._advance_high_watermark(batch)
         return appended
