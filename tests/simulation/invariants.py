@@ -46,6 +46,7 @@ class Known:
         self.read: dict[Place, int] = {}  #: up to where its log has been compared
         self.image: MetadataImage | None = None
         self.epochs: dict[Place, int] = {}
+        self.voter: tuple[object, ...] = ()  #: as it was when it was checked last
 
 
 class Invariants:
@@ -60,27 +61,46 @@ class Invariants:
         self._ends: dict[Place, int] = {}  # of what is committed
         self._states: dict[tuple[Place, int], Any] = {}  # by place and partition epoch
         self._newest: dict[Place, int] = {}  # leader epoch
+        self._seen: list[tuple[object, ...]] = []  # process, image and epoch of each node
 
     def check(self) -> None:
-        """Checks everything. :raises Broken: something does not hold"""
+        """Checks what has changed since the last time. :raises Broken: something does not hold"""
         self.checks += 1
-        for node, server_node in self._nodes():
-            known = self._known.get(node.id)
-            if known is None or known.life is not node.life:
-                assert node.life is not None
-                known = self._known[node.id] = Known(node.life)
+        changed: set[Place] = set()
+        nodes = list(self._nodes())
+        has_changed = self._see_nodes(nodes)
+        for node, server_node in nodes:
+            known = self._known[node.id]
             self._check_voter(node, server_node, known)
             if isinstance(server_node, Broker):
                 self._check_image(node, server_node.image, known)
                 if server_node._hosts:
                     self._check_coordinators(node, server_node)
-                for place, partition in list(server_node.partitions.items()):
-                    self._check_partition(node, partition, place, known)
-        for _, server_node in self._nodes():
-            if isinstance(server_node, Broker) and is_registered(server_node, server_node.image):
-                for place, partition in server_node.partitions.items():
-                    if partition.leads and partition.leader_epoch == self._newest.get(place):
-                        self._check_leader(server_node, partition, place)
+                self._check_partitions(node, server_node, known, changed)
+        for _, server_node in nodes:
+            if not isinstance(server_node, Broker) or not is_registered(server_node, server_node.image):
+                continue
+            partitions = server_node.partitions
+            for place in list(partitions) if has_changed else changed:
+                partition = partitions.get(place)
+                if partition is not None and partition.leads and partition.leader_epoch == self._newest.get(place):
+                    self._check_leader(server_node, partition, place)
+
+    def _see_nodes(self, nodes: list[tuple[SimulatedNode, Any]]) -> bool:
+        """Returns whether a process, its registration or its image is another one than at the last check."""
+        seen: list[tuple[object, ...]] = []
+        for node, server_node in nodes:
+            known = self._known.get(node.id)
+            if known is None or known.life is not node.life:
+                assert node.life is not None
+                self._known[node.id] = Known(node.life)
+            is_broker = isinstance(server_node, Broker)
+            seen.append((node.life, server_node.image if is_broker else None, server_node.epoch if is_broker else -1))
+        before, self._seen = self._seen, seen
+        return len(before) != len(seen) or any(
+            mine[0] is not other[0] or mine[1] is not other[1] or mine[2] != other[2]
+            for mine, other in zip(before, seen, strict=True)
+        )
 
     def _nodes(self) -> Iterator[tuple[SimulatedNode, Any]]:
         for node in self.cluster.nodes.values():
@@ -94,14 +114,17 @@ class Invariants:
         voter = server_node.quorum
         if not isinstance(voter, RaftVoter):
             return
-        state = voter.elections.state
+        state, high_watermark, log = voter.elections.state, voter.high_watermark, voter.metadata_log.log
+        seen = (voter.elections.high_watermark, high_watermark, log.log_end_offset, state, log)
+        if known.voter == seen:
+            return
+        known.voter = seen
         if isinstance(state, Leader):
             self._one_leader(METADATA, state.elected.epoch, node.id)
             if 0 < voter.elections.high_watermark <= state.start_offset:
                 raise Broken(f"{node.id} commits {voter.elections.high_watermark} without a record of its epoch")
-        high_watermark = voter.high_watermark
         if high_watermark is not None:
-            self._check_log(node, voter.metadata_log.log, METADATA, high_watermark, known)
+            self._check_log(node, log, METADATA, high_watermark, known)
 
     def _one_leader(self, place: Place, epoch: int, node_id: int) -> None:
         other = self._leaders.setdefault((place, epoch), node_id)
@@ -142,14 +165,26 @@ class Invariants:
 
     # ------------------------------------------------------------ partitions
 
+    def _check_partitions(self, node: SimulatedNode, broker: Broker, known: Known, changed: set[Place]) -> None:
+        """Checks the partitions that are not as they were, and adds them to ``changed``."""
+        before = known.partitions
+        for place, partition in broker.partitions.items():
+            log, followers = partition.log, partition.followers
+            state = (
+                log.high_watermark,
+                log.log_end_offset,
+                partition.leader_epoch,
+                partition.leads,
+                log,
+                None if followers is None else followers._maximal_isr,
+            )
+            if before.get(place) != state and not log.is_offline:
+                before[place] = state
+                changed.add(place)
+                self._check_partition(node, partition, place, known)
+
     def _check_partition(self, node: SimulatedNode, partition: Partition, place: Place, known: Known) -> None:
         log = partition.log
-        if log.is_offline:
-            return
-        state = (log, log.high_watermark, log.log_end_offset, partition.leader_epoch, partition.leads)
-        if known.partitions.get(place) == state:
-            return
-        known.partitions[place] = state
         self._check_log(node, log, place, log.high_watermark, known)
         if partition.leader_epoch < known.epochs.get(place, -1):
             raise Broken(f"the leader epoch of {name(place)} goes back to {partition.leader_epoch} on {node.id}")

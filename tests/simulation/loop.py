@@ -6,6 +6,7 @@ to a dead process is never called, what belongs to a stopped one is called when 
 
 import asyncio
 import heapq
+from collections import deque
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
@@ -27,37 +28,47 @@ LIFE: ContextVar[Life | None] = ContextVar("LIFE", default=None)
 """Whose code is running. Tasks and timers inherit it."""
 
 
-def holds_back(handle: asyncio.Handle, context: Context) -> bool:
-    """Returns whether the callback is not to be called now."""
-    life = context.get(LIFE)
-    if life is None or not (life.is_dead or life.is_paused):
-        return False
-    life.held.append(handle)  # of a dead one, too: what would be freed now would run its last words
-    return True
-
-
 class LifeHandle(asyncio.Handle):
-    """A callback of a life."""
+    """A callback. Made without what :class:`asyncio.Handle` looks up for debugging: a minute has 100,000 of them."""
 
     __slots__ = ()
 
-    def _run(self) -> None:
-        if not holds_back(self, self._context):  # type: ignore[attr-defined]
-            super()._run()
+    def __init__(
+        self, callback: Callable[..., Any], args: Any, loop: asyncio.AbstractEventLoop, context: Context | None
+    ) -> None:
+        self._callback = callback
+        self._args = args
+        self._loop = loop
+        self._context = copy_context() if context is None else context
+        self._cancelled = False
+        self._source_traceback = self._repr = None
 
 
 class LifeTimer(asyncio.TimerHandle):
-    """A timer of a life. Of two that are due at one moment, the one that was set first is the first."""
+    """A callback that is due at a time."""
 
-    __slots__ = ("number",)
+    __slots__ = ()
 
-    def __lt__(self, other: Any) -> bool:
-        mine, others = self._when, other._when
-        return bool(mine < others or (mine == others and self.number < other.number))
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., Any],
+        args: Any,
+        loop: asyncio.AbstractEventLoop,
+        context: Context | None,
+    ) -> None:
+        self._when = when
+        self._callback = callback
+        self._args = args
+        self._loop = loop
+        self._context = copy_context() if context is None else context
+        self._cancelled = False
+        self._source_traceback = self._repr = None
+        self._scheduled = True
 
-    def _run(self) -> None:
-        if not holds_back(self, self._context):  # type: ignore[attr-defined]
-            super()._run()
+
+RESOLUTION_S = 1e-9
+"""Of the clock: timers that are closer than that are due together."""
 
 
 class Stuck(Exception):
@@ -68,14 +79,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     """The loop. Its ``network`` makes connections and servers."""
 
     network: Any
+    _ready: "deque[asyncio.Handle]"
+    _stopping: bool
 
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.timers = 0
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._set_timers = 0
         self.errors: list[str] = []  #: what callbacks and tasks raised, and nobody caught
-        self._selector = self
-        self._clock_resolution = 1e-9
         self.set_exception_handler(self._note)
 
     def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -88,41 +100,75 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         return self.now
 
-    def select(self, timeout: float | None) -> list[Any]:
-        """Lets the time pass that BaseEventLoop wants to wait. :raises Stuck: it would wait for ever"""
-        if timeout is None:
+    def _advance(self) -> None:
+        """Lets the time pass until the next timer is due. :raises Stuck: there is none"""
+        timers = self._timers
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)
+        if not timers:
             raise Stuck
-        if timeout > 0:
-            self.now = max(self.now, self._scheduled[0]._when)  # type: ignore[attr-defined]
-        return []
+        if timers[0][0] > self.now:
+            self.now = timers[0][0]
 
-    def _process_events(self, events: list[Any]) -> None:
-        """There are none."""
+    def _run_once(self) -> None:
+        """Calls what is ready now, and what becomes due. Of two timers of one moment, the first set is the first."""
+        ready, timers = self._ready, self._timers
+        if not ready and not self._stopping:
+            self._advance()
+        while timers and timers[0][0] < self.now + RESOLUTION_S:
+            timer = heapq.heappop(timers)[2]
+            timer._scheduled = False
+            ready.append(timer)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if handle._cancelled:
+                continue
+            context = handle._context
+            life = context.get(LIFE)
+            if life is not None and (life.is_dead or life.is_paused):
+                life.held.append(handle)  # of a dead one, too: what would be freed now would run its last words
+                continue
+            try:
+                context.run(handle._callback, *handle._args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                self.call_exception_handler({"message": f"Exception in callback {handle!r}", "exception": error})
 
     def _write_to_self(self) -> None:
         """Nothing waits in another thread."""
 
     # ------------------------------------------------------------ callbacks
 
-    def _call_soon(self, callback: Callable[..., Any], args: Any, context: Context | None) -> asyncio.Handle:
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        self._check_closed()
         handle = LifeHandle(callback, args, self, context)
-        self._ready.append(handle)  # type: ignore[attr-defined]
+        self._ready.append(handle)
         return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.now + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
+        self._check_closed()
         timer = LifeTimer(when, callback, args, self, context)
-        timer.number = self.timers
-        self.timers += 1
-        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
-        timer._scheduled = True  # type: ignore[attr-defined]
+        self._set_timers += 1
+        heapq.heappush(self._timers, (when, self._set_timers, timer))
         return timer
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """A cancelled timer stays until it would be due."""
 
     def resume(self, life: Life) -> None:
         """Lets a stopped process go on: first with what has become due meanwhile."""
         life.is_paused = False
-        self._ready.extend(life.held)  # type: ignore[attr-defined]
+        self._ready.extend(life.held)
         life.held = []
 
     # ------------------------------------------------------------ connections

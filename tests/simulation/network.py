@@ -19,6 +19,8 @@ from tests.simulation.loop import LIFE, Life, SimulatedLoop
 RETRANSMIT_S = 0.2
 """How often what a partition holds up is sent again."""
 FIRST_PORT = 9092
+HASHED = struct.Struct(">dI")
+"""Before each message in the hash: the time, and the size."""
 
 
 class FakeSocket:
@@ -62,6 +64,11 @@ class Stream(asyncio.Transport):
         self._last_arrival = 0.0
         self.sent: deque[bytes | None] = deque()  # on their way to the other end
         self.frames = Frames()
+        self.names = b""  #: in the hash of the run
+
+    def join(self, other: "Stream") -> None:
+        self.other = other
+        self.names = f"{self.life.name}>{other.life.name}:{self.port}".encode()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self.peer if name == "peername" else default
@@ -210,7 +217,8 @@ class Network:
         self._next_port += 1
         near = Stream(self, life, (host, port), self._next_port)
         far = Stream(self, there.life, (host_of(life.name), self._next_port), self._next_port)
-        near.other, far.other = far, near
+        near.join(far)
+        far.join(near)
         far.frames.asked = near.frames.asked
         self.streams[near] = self.streams[far] = None
         self.loop.call_soon(self._accepted, far, there.factory, context=there.life.context)
@@ -246,8 +254,8 @@ class Network:
     def note(self, stream: Stream, data: bytes | None) -> None:
         """Puts what arrives into the hash of the run, and into the trace."""
         self.messages += 1
-        names = f"{stream.life.name}>{stream.other.life.name}:{stream.port}".encode()
-        self.hash.update(struct.pack(">dI", self.loop.now, len(data or b"")) + names + (data or b""))
+        content = data or b""
+        self.hash.update(HASHED.pack(self.loop.now, len(content)) + stream.names + content)
         if self.trace is not None:
             if data is None:
                 self.say(f"{stream.life.name} -> {stream.other.life.name} closes connection {stream.port}")
