@@ -180,6 +180,15 @@ class FaultyFiles(MemoryFiles):
         """
         self.code, self._kinds, self.has_failed, self.lasting = code, kinds, True, "for ever"
 
+    def fail_once(self, number: int, *, code: int, torn: int | Random = 0) -> None:
+        """Makes the ``number``-th change from now on fail with that error number, and none after it."""
+        self.fail_at, self.code, self.torn = len(self.changes) + number, code, torn
+        self._kinds, self.has_failed, self.lasting = (), False, "once"
+
+    def succeed(self) -> None:
+        """Makes nothing fail from now on."""
+        self.fail_at, self._kinds, self.has_failed = 0, (), False
+
     def reading(self, path: str) -> None:
         """Counts a read. :raises OSError: reads fail"""
         self.reads += 1

@@ -1,11 +1,11 @@
-"""The faults of a run: a plan by a seed, and the injection and end of each fault.
+"""The faults of a run: the injection and end of each, and of processes, elections and connections how they fail.
 
-Knows nothing of what is checked. Each fault has its own chance, so that the rest of a plan is what it was when one is
-left out.
+Knows nothing of what is checked, nor of plans. Each fault has its own chance, so that the rest of a plan is what it was
+when one is left out.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -42,11 +42,13 @@ class Faults:
     """Does faults to a cluster.
 
     :param clients: names of the clients, which can be cut off, too
+    :param kinds: what is done, by its name in a plan
     """
 
-    def __init__(self, cluster: SimulatedCluster, clients: Sequence[str]) -> None:
-        self.cluster, self.clients = cluster, clients
+    def __init__(self, cluster: SimulatedCluster, clients: Sequence[str], kinds: "Mapping[str, Kind]") -> None:
+        self.cluster, self.clients, self.kinds = cluster, clients, kinds
         self.loop, self.network = cluster.loop, cluster.network
+        self.failing: set[int] = set()  #: nodes whose disks fail: each may stop at any moment
         self._revivals: set[asyncio.Task[None]] = set()
         self._forgetful: int | None = None  # the node whose disk has forgotten, until all are in sync
         self.done = 0
@@ -63,7 +65,7 @@ class Faults:
 
     async def _one(self, fault: Fault) -> None:
         await asyncio.sleep(fault.at - self.loop.now)
-        undo = KINDS[fault.kind](self, fault, Random(fault.chance))
+        undo = self.kinds[fault.kind](self, fault, Random(fault.chance))
         if undo is None:
             return
         self.done += 1
@@ -86,20 +88,29 @@ class Faults:
         node = self.cluster.nodes[fault.node]
         if node.role == CONTROLLER:  # the metadata log is fsynced before anything counts
             return self._killed(fault.node, power_cut=True)
-        power_cut = self._all_in_sync()
-        if power_cut and node.server is not None:
+        power_cut = self.may_forget(fault.node)
+        if power_cut:
             self._forgetful = fault.node
         return self._killed(fault.node, power_cut=power_cut)
 
+    def forgets(self, node_id: int) -> None:
+        """Takes it that a broker's disk has forgotten what it had."""
+        self._forgetful = node_id
+
+    def may_forget(self, node_id: int) -> bool:
+        """Returns whether a broker's disk may forget what is not fsynced: each other one is up, and stays up."""
+        node = self.cluster.nodes[node_id]
+        return node.server is not None and self._all_in_sync(node_id) and not self.failing - {node_id}
+
     def _killed(self, node_id: int, *, power_cut: bool) -> Undo | None:
         node = self.cluster.nodes[node_id]
-        if node.server is None or self._is_alone(node_id):
+        if node.server is None or self.is_alone(node_id):
             return None
         self.network.say(f"{node_id} is killed{', and its disk forgets' * power_cut}")
         node.kill(power_cut=power_cut)
         return lambda: self.revive(node)
 
-    def _is_alone(self, node_id: int) -> bool:
+    def is_alone(self, node_id: int) -> bool:
         """Returns whether a node may be all that has the records: another one's disk has forgotten them since.
 
         Until that one is in sync again, it may still count as in sync with what it had before. When all others stop
@@ -112,11 +123,15 @@ class Faults:
             self._forgetful = None
         return self._forgetful is not None
 
-    def _all_in_sync(self) -> bool:
+    def _all_in_sync(self, but: int | None = None) -> bool:
+        """Returns whether all brokers are up, and all replicas in sync.
+
+        :param but: a broker that may be in sync with nobody: what leaders know of it counts for nothing
+        """
         brokers = self.cluster.brokers()
         images = [broker.image for broker in brokers.values()]
         return len(brokers) == len(self.cluster.broker_ids) and all(
-            len(part.isr) == len(part.replicas)
+            len(part.isr) == len(part.replicas) or (but is not None and but not in part.isr and len(part.isr) > 1)
             for image in images
             for topic in image.topics_by_id.values()
             for part in topic.partitions.values()
@@ -159,7 +174,9 @@ class Faults:
             starting, life = node.start(), node.life
             while not starting.done() and node.life is life:
                 await asyncio.sleep(0.05)
-            if starting.done() and (error := starting.exception()) is not None and node.life is life:
+            if node.life is not life:
+                await asyncio.sleep(RETRY_S)
+            elif (error := starting.exception()) is not None:
                 self.network.say(f"{node.id} cannot start: {error!r}")
                 node.kill(power_cut=False)
                 await asyncio.sleep(RETRY_S)
@@ -167,10 +184,12 @@ class Faults:
     def watch(self) -> None:
         """Starts nodes again that have said that they cannot go on."""
         for node in self.cluster.nodes.values():
-            if node.fatal and node.server is not None:
+            if node.fatal and node.life is not None:
                 node.fatal.clear()
+                is_starting = node.server is None  # then it is being waited for
                 node.kill(power_cut=False)
-                self.loop.call_later(RETRY_S, self.revive, node)
+                if not is_starting:
+                    self.later(RETRY_S, partial(self.revive, node))
 
     # ------------------------------------------------------------ elections
 
@@ -191,7 +210,7 @@ class Faults:
             pairs = {(first.name, second.name)}
         self.network.say(f"held up: {', '.join(f'{sender} -> {target}' for sender, target in sorted(pairs))}")
         self.network.blocked |= pairs
-        self._later(chance.uniform(0, fault.seconds), partial(self._end, leader, chance.choice([1, 1, 4]), chance))
+        self.later(chance.uniform(0, fault.seconds), partial(self._end, leader, chance.choice([1, 1, 4]), chance))
 
         def undo() -> None:
             self.network.blocked -= pairs
@@ -203,9 +222,9 @@ class Faults:
         revive = self._killed(node.id, power_cut=node.role == CONTROLLER)
         pause = chance.choice([0.01, 0.3, 1.5])
         if revive is not None:
-            self._later(pause, revive)
+            self.later(pause, revive)
         if times > 1:
-            self._later(pause + chance.uniform(0.02, 0.5), partial(self._end, node, times - 1, chance))
+            self.later(pause + chance.uniform(0.02, 0.5), partial(self._end, node, times - 1, chance))
 
     def blackout(self, fault: Fault, chance: Random) -> Undo | None:
         """Takes the power from all controllers without a broker at once: what they have promised is on their disks."""
@@ -218,11 +237,11 @@ class Faults:
                 node.disk_delay_s = DISK_DELAY_S
                 revive = self._killed(node.id, power_cut=True)
                 if revive is not None:
-                    self._later(chance.choice([0.01, 0.5, 2.0]), revive)
+                    self.later(chance.choice([0.01, 0.5, 2.0]), revive)
 
         return undo if nodes else None
 
-    def _later(self, seconds: float, then: Undo) -> None:
+    def later(self, seconds: float, then: Undo) -> None:
         """Does something after a while; :meth:`inflict` waits for it."""
 
         async def wait() -> None:
@@ -276,58 +295,11 @@ class Faults:
 
         return undo
 
-    # ------------------------------------------------------------ disks and clocks
 
-    def slow_disk(self, fault: Fault, chance: Random) -> Undo | None:
-        """Lets what waits for the disk wait longer."""
-        node = self.cluster.nodes[fault.node]
-        node.disk_delay_s = chance.choice([0.05, 0.5, 2.0])
-
-        def undo() -> None:
-            node.disk_delay_s = DISK_DELAY_S
-
-        return undo
-
-    def clock_jump(self, fault: Fault, chance: Random) -> Undo | None:
-        """Puts the clock of a machine ahead or back; it is put right in the end."""
-        clock = self.cluster.nodes[fault.node].clock
-        jump = chance.choice([-3_600_000, -5_000, -200, 200, 5_000, 3_600_000])
-        clock.skew_ms += jump
-
-        def undo() -> None:
-            clock.skew_ms -= jump
-
-        return undo
+Kind = Callable[[Faults, Fault, Random], Undo | None]
+"""Does a fault, and returns what ends it; None if it cannot be done now."""
 
 
 def voter_of(node: SimulatedNode) -> Any:
     """Returns a running node's part in the quorum."""
     return None if node.server is None else getattr(node.server.node, "quorum", None)
-
-
-KINDS: dict[str, Callable[[Faults, Fault, Random], Undo | None]] = {
-    "kill": Faults.kill,
-    "power cut": Faults.power_cut,
-    "stop": Faults.stop,
-    "pause": Faults.pause,
-    "election": Faults.election,
-    "blackout": Faults.blackout,
-    "isolation": Faults.isolation,
-    "cuts": Faults.cuts,
-    "delays": Faults.delays,
-    "slow disk": Faults.slow_disk,
-    "clock jump": Faults.clock_jump,
-}
-WEIGHTS = (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1)
-
-
-def plan(random: Random, nodes: Sequence[int], begin: float, end: float) -> list[Fault]:
-    """Returns faults between two moments."""
-    found = []
-    length = end - begin
-    for _ in range(random.choice([2, 4, 8, 16])):
-        kind = random.choices(list(KINDS), WEIGHTS)[0]
-        seconds = random.choice([random.uniform(0.01, 0.5), random.uniform(0.2, 2), random.uniform(1, 8)])
-        at = begin + random.uniform(0, max(0.0, length - seconds))
-        found.append(Fault(at, kind, random.choice(nodes), seconds, random.getrandbits(64)))
-    return sorted(found, key=lambda fault: fault.at)

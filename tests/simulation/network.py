@@ -181,6 +181,7 @@ class Network:
         self.latency_s = (0.0005, 0.008)
         self.late = 0.0  #: the probability that a message is late
         self.late_s = 0.5
+        self.late_rules: list[Callable[[Stream, bytes], float]] = []  #: by how many seconds a message is late
         self.messages = 0
         self.hash = hashlib.blake2b(digest_size=16)
         self._next_port = 40_000
@@ -249,7 +250,8 @@ class Network:
 
     def send(self, stream: Stream, data: bytes | None) -> None:
         stream.sent.append(data)
-        stream.deliver_at(self.loop.now + self.delay())
+        late_s = sum(rule(stream, data or b"") for rule in self.late_rules) if self.late_rules else 0.0
+        stream.deliver_at(self.loop.now + self.delay() + late_s)
 
     def note(self, stream: Stream, data: bytes | None) -> None:
         """Puts what arrives into the hash of the run, and into the trace."""

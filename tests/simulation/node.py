@@ -7,7 +7,9 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from random import Random
+from typing import Any
 
+from barnabas.clock import Timer
 from barnabas.config import BrokerConfig
 from barnabas.log import meta_properties
 from barnabas.log.meta_properties import MetaProperties
@@ -18,6 +20,8 @@ from tests.simulation.loop import Life, SimulatedBackground, SimulatedLoop
 from tests.simulation.network import Network
 
 DIRECTORY = "/barnabas"
+ROUNDING_S = 1e-9
+"""A timer of a clock that runs fast or slow comes so much later: never before its time by that clock."""
 
 
 class NodeClock:
@@ -28,12 +32,31 @@ class NodeClock:
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
         self.skew_ms = 0
+        self.rate = 1.0  #: seconds that pass in one of the loop's
+        self._ahead = 0.0
+
+    def run_at(self, rate: float) -> None:
+        """Lets the clock run fast or slow from now on."""
+        self._ahead += self._loop.now * (self.rate - rate)
+        self.rate = rate
 
     def time_ms(self) -> int:
-        return self.START_MS + self.skew_ms + round(self._loop.now * 1000)
+        return self.START_MS + self.skew_ms + round(self.monotonic() * 1000)
 
     def monotonic(self) -> float:
-        return self._loop.now
+        return self._loop.now * self.rate + self._ahead
+
+
+class NodeScheduler:
+    """The timers of one machine, which run as fast as its clock."""
+
+    def __init__(self, loop: SimulatedLoop, clock: NodeClock) -> None:
+        self._loop, self._clock = loop, clock
+
+    def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> Timer:
+        if (rate := self._clock.rate) != 1.0:
+            delay = delay / rate + ROUNDING_S
+        return self._loop.call_later(delay, callback, *args)
 
 
 class SimulatedNode:
@@ -58,13 +81,34 @@ class SimulatedNode:
         self.server: Server | None = None  #: while it is up
         self.life: Life | None = None
         self.fatal: list[str] = []  #: why it could not go on
+        self._disk_error: tuple[int, tuple[str, ...]] | None = None
         self.disk_delay_s = 0.002
         self.written = hashlib.blake2b(digest_size=16)
         self.starting: asyncio.Task[None] | None = None
         self.files = self._watched(FaultyFiles(clock=self.clock))
 
+    @property
+    def disk_error(self) -> tuple[int, tuple[str, ...]] | None:
+        """The error number with which changes of some kinds fail on its disk, until it is None again."""
+        return self._disk_error
+
+    @disk_error.setter
+    def disk_error(self, error: tuple[int, tuple[str, ...]] | None) -> None:
+        self._disk_error = error
+        if error is None:
+            self.files.succeed()
+        else:
+            self.files.fail_now(error[0], *error[1])
+
+    def put_in(self, files: FaultyFiles) -> None:
+        """Puts in another disk. The node does not run."""
+        assert self.life is None, f"node {self.id} runs"
+        self.files = self._watched(files)
+
     def _watched(self, files: FaultyFiles) -> FaultyFiles:
         files.on_write = self._wrote
+        if self._disk_error is not None:
+            files.fail_now(self._disk_error[0], *self._disk_error[1])
         return files
 
     def _wrote(self, file: FaultyFile, data: bytes) -> None:
@@ -93,6 +137,7 @@ class SimulatedNode:
             BrokerConfig.from_properties(self.properties, dev=True),
             files=self.files,
             clock=self.clock,
+            scheduler=NodeScheduler(self.loop, self.clock),
             random=Random(self.random.getrandbits(64)),
             on_fatal=self._failed,
             bind=self.network.bind,

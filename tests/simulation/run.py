@@ -18,10 +18,11 @@ from tests.history.records import History
 from tests.simulation.changes import Changer
 from tests.simulation.clients import Admin, Client, Consumer, Place, Producer, read_to_end
 from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
-from tests.simulation.faults import Fault, Faults, plan
+from tests.simulation.faults import Fault, Faults
 from tests.simulation.groups import Committed, Member
 from tests.simulation.invariants import Broken, Invariants
 from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
+from tests.simulation.plans import KINDS, plan
 from tests.simulation.transactional import TransactionalProducer
 
 SHAPES = ((COMBINED,) * 3, (CONTROLLER,) + (BROKER,) * 3, (CONTROLLER,) * 3 + (BROKER,) * 3)
@@ -154,7 +155,7 @@ class Run:
         """Lets the time of the run pass, with its faults."""
         begin, end, chance = self.loop.now, self.loop.now + self.seconds, self._chance()
         if self.faulty:
-            faults = Faults(self.cluster, [client.name for client in self.clients])
+            faults = Faults(self.cluster, [client.name for client in self.clients], KINDS)
             found = plan(chance, list(self.cluster.nodes), begin, end)
             chosen = self.outcome.faults
             chosen |= {number: fault for number, fault in enumerate(found) if number not in self.left_out}

@@ -1,0 +1,122 @@
+"""How disks and clocks fail in a simulation: slow, full, torn and old disks; clocks that jump, run fast or slow.
+
+Knows nothing of plans. A disk that fails ends its node: all logs are on it. The process is started again and again.
+"""
+
+import errno
+from random import Random
+
+from barnabas.cluster.quorum.client import NO_NODE
+from tests.simulation.cluster import BROKER, CONTROLLER
+from tests.simulation.faults import DISK_DELAY_S, Fault, Faults, Undo, voter_of
+from tests.simulation.node import SimulatedNode
+
+SPACE = ("write", "create", "makedirs")
+"""Changes that need space on a disk."""
+RATES = (0.5, 0.9, 0.99, 1.01, 1.1, 2.0)
+"""How fast a clock can run."""
+
+
+def slow_disk(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
+    """Lets what waits for the disk wait longer."""
+    node = faults.cluster.nodes[fault.node]
+    node.disk_delay_s = chance.choice([0.05, 0.5, 2.0])
+
+    def undo() -> None:
+        node.disk_delay_s = DISK_DELAY_S
+
+    return undo
+
+
+def full_disk(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
+    """Leaves no space on a disk for a while. Files can be deleted, truncated, renamed and fsynced."""
+    node = faults.cluster.nodes[fault.node]
+    if node.server is None or not _may_stop(faults, node):
+        return None
+    node.disk_error = (errno.ENOSPC, SPACE)
+
+    def undo() -> None:
+        node.disk_error = None
+        faults.failing.discard(node.id)
+
+    return undo
+
+
+def failing_write(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
+    """Lets one of the next changes on a disk fail; of a write, any part may be done."""
+    node = faults.cluster.nodes[fault.node]
+    if node.server is None or not _may_stop(faults, node):
+        return None
+    node.files.fail_once(chance.choice([1, 2, 5, 20, 100]), code=errno.EIO, torn=chance)
+
+    def undo() -> None:
+        node.files.fail_at = 0
+        faults.failing.discard(node.id)
+
+    return undo
+
+
+def _may_stop(faults: Faults, node: SimulatedNode) -> bool:
+    """Returns whether a node may stop within the next time; then it counts as one whose disk fails."""
+    if faults.is_alone(node.id) or node.id in faults.failing:
+        return False
+    faults.failing.add(node.id)
+    return True
+
+
+def old_copy(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
+    """Starts a node on a copy of its disk that was taken a while before.
+
+    A broker may do that when its disk may forget; a voter when all others have all that is committed, and know who
+    leads: otherwise committed records, and votes that count, can be on its disk and on one other that is down.
+    """
+    node = faults.cluster.nodes[fault.node]
+    if node.life is None:
+        return None
+    copy = node.files.survivor()
+
+    def undo() -> None:
+        if node.server is None or faults.is_alone(node.id):
+            return
+        if node.role != BROKER and not _all_voters_agree(faults):
+            return
+        if node.role != CONTROLLER:
+            if not faults.may_forget(node.id):
+                return
+            faults.forgets(node.id)
+        faults.network.say(f"{node.id} is started on a copy of its disk from {fault.at:.3f} s")
+        node.kill(power_cut=False)
+        node.put_in(copy)
+        faults.revive(node)
+
+    return undo
+
+
+def _all_voters_agree(faults: Faults) -> bool:
+    """Returns whether all voters are up, follow one leader in one epoch, and have all of its log."""
+    voters = [voter_of(node) for node in faults.cluster.nodes.values() if node.role != BROKER]
+    if None in voters or len(voters) == 1:
+        return False
+    known = {(voter.leadership, voter.metadata_log.log.log_end_offset) for voter in voters}
+    return len(known) == 1 and voters[0].leadership.leader_id != NO_NODE
+
+
+def clock_jump(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
+    """Puts the clock of a machine ahead or back; it is put right in the end."""
+    clock = faults.cluster.nodes[fault.node].clock
+    jump = chance.choice([-3_600_000, -5_000, -200, 200, 5_000, 3_600_000])
+    clock.skew_ms += jump
+
+    def undo() -> None:
+        clock.skew_ms -= jump
+
+    return undo
+
+
+def clock_drift(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
+    """Lets the clock and the timers of a machine run fast or slow for a while."""
+    clock = faults.cluster.nodes[fault.node].clock
+    if clock.rate != 1.0:
+        return None
+    clock.run_at(chance.choice(RATES))
+    return lambda: clock.run_at(1.0)

@@ -1,0 +1,43 @@
+"""Which faults a run has: a plan by a seed.
+
+Knows nothing of how faults are done.
+"""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from tests.simulation import late_faults, machine_faults
+from tests.simulation.faults import Fault, Faults, Kind
+
+KINDS: Mapping[str, Kind] = {
+    "kill": Faults.kill,
+    "power cut": Faults.power_cut,
+    "stop": Faults.stop,
+    "pause": Faults.pause,
+    "election": Faults.election,
+    "blackout": Faults.blackout,
+    "isolation": Faults.isolation,
+    "cuts": Faults.cuts,
+    "delays": Faults.delays,
+    "slow disk": machine_faults.slow_disk,
+    "clock jump": machine_faults.clock_jump,
+    "late requests": late_faults.late_requests,
+    "unsteady follower": late_faults.unsteady_follower,
+    "full disk": machine_faults.full_disk,
+    "failing write": machine_faults.failing_write,
+    "old copy": machine_faults.old_copy,
+    "clock drift": machine_faults.clock_drift,
+}
+WEIGHTS = (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1, 4, 3, 2, 3, 2, 1)
+
+
+def plan(random: Random, nodes: Sequence[int], begin: float, end: float) -> list[Fault]:
+    """Returns faults between two moments."""
+    found = []
+    length = end - begin
+    for _ in range(random.choice([2, 4, 8, 16])):
+        kind = random.choices(list(KINDS), WEIGHTS)[0]
+        seconds = random.choice([random.uniform(0.01, 0.5), random.uniform(0.2, 2), random.uniform(1, 8)])
+        at = begin + random.uniform(0, max(0.0, length - seconds))
+        found.append(Fault(at, kind, random.choice(nodes), seconds, random.getrandbits(64)))
+    return sorted(found, key=lambda fault: fault.at)

@@ -1,0 +1,51 @@
+"""Disks and clocks of a simulation fail as they are told to."""
+
+import errno
+
+import pytest
+
+from barnabas.testing.faults import FaultyFiles
+from tests.simulation.loop import SimulatedLoop
+from tests.simulation.node import NodeClock, NodeScheduler
+from tests.simulation.plans import KINDS, WEIGHTS
+
+
+def test_a_disk_fails_once_and_goes_on():
+    files = FaultyFiles()
+    file = files.create("/log")
+    files.fail_once(2, code=errno.EIO, torn=1)
+    file.write(b"one")
+    with pytest.raises(OSError, match="error"):
+        file.write(b"two")
+    file.write(b"three")
+    assert files.read("/log") == b"onetthree"
+
+
+def test_a_full_disk_has_space_again():
+    files = FaultyFiles()
+    file = files.create("/log")
+    files.fail_now(errno.ENOSPC, "write")
+    with pytest.raises(OSError, match="space"):
+        file.write(b"one")
+    files.succeed()
+    file.write(b"two")
+    assert files.read("/log") == b"two"
+
+
+@pytest.mark.parametrize("rate", [0.5, 1.1, 2.0])
+def test_the_timers_of_a_machine_run_as_fast_as_its_clock(rate):
+    loop = SimulatedLoop()
+    loop.now = 100.0
+    clock = NodeClock(loop)
+    clock.run_at(rate)
+    assert clock.monotonic() == pytest.approx(100.0)
+    NodeScheduler(loop, clock).call_later(3.0, loop.stop)
+    loop.run_forever()
+    assert clock.monotonic() == pytest.approx(103.0)
+    assert clock.monotonic() >= 103.0
+    assert loop.now == pytest.approx(100.0 + 3.0 / rate)
+    loop.close()
+
+
+def test_each_kind_of_fault_has_a_weight():
+    assert len(KINDS) == len(WEIGHTS)
