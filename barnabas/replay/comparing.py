@@ -9,7 +9,8 @@ from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from barnabas.replay.fetched import Fetched
-from barnabas.replay.meanings import Meaning, is_given, meaning_of
+from barnabas.replay.meanings import Meaning, is_address, is_given, meaning_of
+from barnabas.replay.nodes import Sizes
 from barnabas.replay.translation import Scope, Translation
 from barnabas.uuids import uuid_text
 from barnabas.wire.frames import ResponseFrame
@@ -25,6 +26,9 @@ does not matter.
 """
 
 UNORDERED: Final = ("isr_nodes", "offline_replicas", "eligible_leader_replicas", "last_known_elr")
+
+OF_ONE_NODE: Final = ("AlterReplicaLogDirsResponse", "DescribeLogDirsResponse")
+"""Responses about the replicas of one node. Where there are several nodes, it may have others than in the recording."""
 
 
 class Difference(NamedTuple):
@@ -47,26 +51,48 @@ MISSING: Final = _Missing()
 class Comparison:
     """Compares responses.
 
+    Where there are several nodes, a partition may have another leader than in the recording, and a group another
+    coordinator. Then only whether there is a node is compared; and how many replicas there are, if there are as many
+    nodes.
+
     :param ignored: names of fields that are not compared
+    :param sizes: of the recorded cluster and of this one
     """
 
-    def __init__(self, translation: Translation, fetched: Fetched, ignored: frozenset[str]) -> None:
+    def __init__(
+        self,
+        translation: Translation,
+        fetched: Fetched,
+        ignored: frozenset[str],
+        sizes: Sizes = Sizes(),  # noqa: B008
+    ) -> None:
         self._translation = translation
         self._fetched = fetched
         self._ignored = ignored
+        self._sizes = sizes
         self._topic_names: dict[bytes, str] = {}  # by the ids of this run
 
-    def compare(self, scope: Scope, recorded: ResponseFrame, replayed: ResponseFrame) -> Iterator[Difference]:
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """Returns the name of a topic of this run."""
+        return self._topic_names.get(bytes(topic_id))
+
+    def compare(
+        self, scope: Scope, recorded: ResponseFrame, replayed: ResponseFrame, *, is_of_all: bool = False
+    ) -> Iterator[Difference]:
         """Yields the differences of a response.
 
         :param scope: of the recorded request
+        :param is_of_all: the response has the entries of all nodes of this run, the recorded one those of one node
         """
         if recorded.version != replayed.version:
             yield Difference("version", recorded.version, replayed.version)
             return
-        self._translation.topics.update(_topics(recorded.response))
-        self._topic_names.update(_topics(replayed.response))
-        yield from self._structures(scope, recorded.response, replayed.response, recorded.version, "", "")
+        self._translation.topics.update(topics_in(recorded.response))
+        self._topic_names.update(topics_in(replayed.response))
+        if not self._sizes.are_one and type(recorded.response).__name__ in OF_ONE_NODE:
+            return
+        found = self._structures(scope, recorded.response, replayed.response, recorded.version, "", "")
+        yield from (each for each in found if not (is_of_all and each.recorded is MISSING))
 
     # ------------------------------------------------------------ structures
 
@@ -82,6 +108,8 @@ class Comparison:
             meaning = None if isinstance(field.kind, type) else meaning_of(recorded, field)
             if meaning is Meaning.PASSING or field.name == "aborted_transactions":
                 continue  # aborted transactions depend on which records happen to be in a response
+            if field.name == "replication_factor" and self._sizes.differ:
+                continue
             if meaning is Meaning.RECORDS:
                 yield from (Difference(f"{here}{at}", *both) for at, both in self._fetched.compare(scope, *pair))
             elif None in pair or not field.is_array:
@@ -94,6 +122,10 @@ class Comparison:
     ) -> Iterator[Difference]:
         if isinstance(recorded, Struct) and isinstance(replayed, Struct):
             yield from self._structures(scope, recorded, replayed, version, path, field.name)
+            return
+        if meaning is Meaning.NODE and not self._sizes.are_one:
+            if is_given(recorded) != is_given(replayed):
+                yield Difference(path, recorded, replayed)
             return
         if meaning is not None:
             self._translation.learn(meaning, scope, recorded, replayed)
@@ -118,9 +150,19 @@ class Comparison:
             replayed = sorted(replayed)
         for at, one, other in self._matched(scope, recorded, replayed):
             if one is MISSING or other is MISSING:
+                if self._may_be_missing(meaning, field, other if one is MISSING else one):
+                    continue
                 yield Difference(f"{path}[{at}]", one, other)
             else:
                 yield from self._values(scope, meaning, one, other, version, f"{path}[{at}]", field)
+
+    def _may_be_missing(self, meaning: Meaning | None, field: Field, entry: Any) -> bool:
+        """Returns whether an entry is of a node that only one of the clusters has, or has now."""
+        if self._sizes.are_one:
+            return False
+        if isinstance(entry, Struct):
+            return is_address(entry)
+        return meaning is Meaning.NODE and (self._sizes.differ or field.name in UNORDERED)
 
     def _of_this_run(self, meaning: Meaning | None, scope: Scope, value: Any) -> Any:
         return value if meaning is None else self._translation.value(meaning, scope, value)
@@ -162,7 +204,7 @@ class Comparison:
         return None
 
 
-def _topics(response: Any) -> Iterator[tuple[bytes, str]]:
+def topics_in(response: Any) -> Iterator[tuple[bytes, str]]:
     """Yields id and name of each topic for which the response has both."""
     for topic in getattr(response, "topics", None) or ():
         name, topic_id = getattr(topic, "name", None), getattr(topic, "topic_id", None)

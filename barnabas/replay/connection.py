@@ -4,7 +4,9 @@ Knows nothing of the contents of requests and responses.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 
+from barnabas.diagnosis import Address
 from barnabas.proxy.upstream import Sent, Upstream
 from barnabas.wire.types import Buffer
 
@@ -47,3 +49,58 @@ class Connection:
 
     def lose(self, reason: str) -> None:
         self.reason = reason
+
+
+class Lane:
+    """The connections to nodes of this run that stand for one connection of the recording.
+
+    A broker handles the requests of a connection one after the other. Over several connections, a request to another
+    node is sent once those before it have been answered.
+
+    :param connect: connects to a node
+    """
+
+    def __init__(self, connect: Callable[[Address], Awaitable[Connection]], default: Address) -> None:
+        self._connect = connect
+        self.default = default  #: the node for requests that any node answers
+        self._connections: dict[Address, Connection] = {}
+        self._used: list[Connection] = []  # by the last request
+        self._last: asyncio.Future[list[bytes]] | None = None
+
+    @property
+    def reason(self) -> str:
+        """The reason, if a connection is closed."""
+        return next((each.reason for each in self._connections.values() if each.reason), "")
+
+    async def open(self) -> None:
+        """Connects to the default node. :raises OSError, KafkaError: it cannot be reached"""
+        self._connections[self.default] = await self._connect(self.default)
+
+    async def send(
+        self, parts: Sequence[tuple[Address, Buffer]], *, is_answered: bool
+    ) -> "asyncio.Future[list[bytes]]":
+        """Sends a frame to each of some nodes. Returns their responses, each as :meth:`Connection.send` does.
+
+        :raises OSError, KafkaError: a node cannot be reached
+        """
+        for address, _ in parts:
+            if address not in self._connections:
+                self._connections[address] = await self._connect(address)
+        used = [self._connections[address] for address, _ in parts]
+        previous = self._last if used != self._used and self._last is not None and not self._last.done() else None
+
+        def send() -> "asyncio.Future[list[bytes]]":
+            pairs = zip(used, parts, strict=True)
+            return asyncio.gather(*(each.send(frame, is_answered=is_answered) for each, (_, frame) in pairs))
+
+        async def send_later(previous: "asyncio.Future[list[bytes]]") -> list[bytes]:
+            await asyncio.wait([previous])
+            return await send()
+
+        self._used = used
+        self._last = send() if previous is None else asyncio.ensure_future(send_later(previous))
+        return self._last
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()

@@ -9,39 +9,37 @@ are so again.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from barnabas.clock import Clock
 from barnabas.diagnosis import Address
-from barnabas.errors import (
-    CoordinatorLoadInProgress,
-    CoordinatorNotAvailable,
-    KafkaError,
-    MalformedMessage,
-    NotCoordinator,
-)
+from barnabas.errors import KafkaError, MalformedMessage
 from barnabas.faults.seen import first_error
+from barnabas.faults.subjects import selected
 from barnabas.proxy.proxy import Connect
 from barnabas.proxy.upstream import Upstream
-from barnabas.replay.comparing import Comparison, Difference
-from barnabas.replay.connection import Connection
+from barnabas.replay.ahead import Ahead, ahead_of, partitions_in
+from barnabas.replay.comparing import Comparison, Difference, topics_in
+from barnabas.replay.connection import Connection, Lane
 from barnabas.replay.fetched import Fetched
+from barnabas.replay.meanings import Meaning
 from barnabas.replay.nodes import Nodes
 from barnabas.replay.recorded import Event
-from barnabas.replay.translation import Translation
+from barnabas.replay.routes import METADATA_VERSION, Routes
+from barnabas.replay.routing import Part, Router, put_together
+from barnabas.replay.sessions import LAST_EPOCH
+from barnabas.replay.translation import Scope, Translation
 from barnabas.server.buffers import BufferPool
 from barnabas.wire.frames import RequestFrame, ResponseFrame, api_name, decode_request, decode_response, requests
 from barnabas.wire.headers import read_request_header
+from barnabas.wire.message import Request
+from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.types import Buffer
 
 LOGINS: Final = ("SaslHandshakeRequest", "SaslAuthenticateRequest")
-METADATA_VERSION: Final = 1
-REFUSALS: Final = frozenset(each.code for each in (CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator))
-"""Errors after which a coordinator has done nothing. A request that was recorded with such an error is not sent, since
-it might succeed now and have an effect: each InitProducerId bumps the epoch, and each JoinGroup adds a member.
-"""
 RETRY_S: Final = 0.1
 """The delay before a request that got a retriable error is sent again."""
 
@@ -71,27 +69,19 @@ class Counts(NamedTuple):
     passing: int = 0  #: recorded responses with retriable errors
 
 
-class _Ahead(NamedTuple):
-    """The recorded response, which is known before the request is sent."""
-
-    is_empty: bool
-    is_refusal: bool
-    records_size: int
-
-
 class _Pending(NamedTuple):
     """A request that was sent."""
 
-    connection: Connection
-    frame: Buffer
-    at: float
+    lane: Lane
+    event: Event
     recorded: RequestFrame | None  #: None: it cannot be decoded
-    answer: "asyncio.Future[bytes]"
+    parts: list[Part]  #: with the ids of the recording
+    answers: "asyncio.Future[list[bytes]]"
 
     @property
     def start(self) -> bytes:
         """API key and version."""
-        return bytes(self.frame[:4])
+        return self.event.frame[:4]
 
 
 class Player:
@@ -121,11 +111,12 @@ class Player:
         self._buffers = BufferPool()
         self._translation = Translation()
         self._fetched = Fetched(self._translation)
-        self._comparison = Comparison(self._translation, self._fetched, settings.ignored)
-        self._connections: dict[int, Connection] = {}
+        self._lanes: dict[int, Lane] = {}
         self._pending: dict[int, _Pending] = {}
-        self._ahead: dict[int, _Ahead] = {}
+        self._ahead: dict[int, Ahead] = {}
         self._nodes: Nodes
+        self._router: Router
+        self._comparison: Comparison
         self.counts = Counts()
 
     async def play(self) -> None:
@@ -142,40 +133,49 @@ class Player:
                     await asyncio.sleep(began + event.at - self._clock.monotonic())
                 await self._happen(event)
         finally:
-            for connection in self._connections.values():
-                connection.close()
+            for lane in self._lanes.values():
+                lane.close()
         for (topic, partition), offsets in self._fetched.missing():
             difference = Difference(f"records at {offsets}", "fetched", "missing")
             self._report(Found(f"{topic}-{partition}", [difference]))
 
     async def _look_ahead(self) -> None:
         """Reads the recording once, for the responses that have to be known before their requests are sent."""
-        self._nodes = Nodes(self._bootstrap, await self._metadata())
+        metadata = await self._ask(self._bootstrap, MetadataRequest(topics=[]), METADATA_VERSION)
+        self._nodes = Nodes(self._bootstrap, metadata)
         sent: dict[int, bytes] = {}
         for event in self._events():
             if event.kind == "request":
                 sent[event.request] = event.frame[:4]
             elif event.kind == "answer" and event.request in sent:
                 response = self._response(sent.pop(event.request), event.frame)
-                size = error = 0
                 if response is not None:
                     self._nodes.note(response.response)
-                    size = sum(map(len, _records(response.response)))
-                    error = first_error(response.response)
-                self._ahead[event.request] = _Ahead(not event.frame, error in REFUSALS, size)
+                    self._translation.topics.update(topics_in(response.response))
+                decoded = None if response is None else response.response
+                found = ahead_of(decoded, self._translation.topics.get) if event.frame else Ahead(is_empty=True)
+                self._ahead[event.request] = found
+        for recorded, replayed in self._nodes.ids().items():
+            self._translation.learn(Meaning.NODE, Scope(), recorded, replayed)
+        routes = Routes(self._bootstrap, self._ask)
+        self._router = Router(self._nodes.addresses, routes, self._translation.topics.get)
+        self._comparison = Comparison(self._translation, self._fetched, self._settings.ignored, self._nodes.sizes)
 
-    async def _metadata(self) -> Any:
-        upstream = await self._new(self._bootstrap)
+    async def _ask(self, address: Address, request: Request, version: int) -> Any:
+        """Returns the response to a request of the replay itself, over a connection of its own."""
+        upstream = await self._new(address)
         found: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def done(response: Any, error: Exception | None) -> None:
+            if found.done():
+                return
             if error is not None:
                 found.set_exception(error)
             else:
                 found.set_result(response)
 
         connection = Connection(upstream)
-        upstream.send_now(MetadataRequest(topics=[]), METADATA_VERSION, 0.0, done)
+        upstream.send_now(request, version, 0.0, done)
         try:
             return await asyncio.wait_for(found, self._settings.patience_s)
         finally:
@@ -185,49 +185,68 @@ class Player:
         loop = asyncio.get_running_loop()
         return await self._connect(address, lambda: Upstream(str(address), loop, self._buffers))
 
+    async def _connected(self, address: Address) -> Connection:
+        return Connection(await self._new(address))
+
     # ------------------------------------------------------------ events
 
     async def _happen(self, event: Event) -> None:
         if event.kind == "open":
             assert event.node is not None
-            self._connections[event.connection] = Connection(await self._new(self._nodes.find(event.node)))
+            lane = self._lanes[event.connection] = Lane(self._connected, self._nodes.find(event.node))
+            await lane.open()
         elif event.kind == "request":
-            self._send(event)
+            await self._send(event)
         elif event.kind == "answer" and (pending := self._pending.pop(event.request, None)) is not None:
             await self._answered(event, pending)
-        elif event.kind == "close" and event.connection in self._connections:
-            self._connections.pop(event.connection).close()
+        elif event.kind == "close" and event.connection in self._lanes:
+            self._lanes.pop(event.connection).close()
 
-    def _send(self, event: Event) -> None:
-        connection = self._connections.get(event.connection)
+    async def _send(self, event: Event) -> None:
+        lane = self._lanes.get(event.connection)
         declared = self._requests.get(int.from_bytes(event.frame[:2], signed=True))
-        if connection is None or event.has_secrets or (declared is not None and declared.__name__ in LOGINS):
+        if lane is None or event.has_secrets or (declared is not None and declared.__name__ in LOGINS):
             self.counts = self.counts._replace(withheld=self.counts.withheld + 1)
             return
-        ahead = self._ahead.get(event.request)
-        if ahead is not None and ahead.is_refusal:
+        ahead = self._ahead.get(event.request, Ahead(is_empty=False))
+        recorded = self._recorded(event, ahead)
+        if ahead.is_refusal or (recorded is not None and _is_without_effect(recorded.request, ahead)):
             self.counts = self.counts._replace(refused=self.counts.refused + 1)
             return
-        try:
-            recorded = decode_request(event.frame, self._requests)
-        except MalformedMessage:
-            recorded = None
-        frame: Buffer = event.frame if recorded is None else self._of_this_run(event)
-        answer = connection.send(frame, is_answered=ahead is None or not ahead.is_empty)
-        self._pending[event.request] = _Pending(connection, frame, event.at, recorded, answer)
+        parts = []
+        frames: list[tuple[Address, Buffer]] = [(lane.default, event.frame)]
+        if recorded is not None:
+            parts = await self._router.route(recorded.request, event.connection, lane.default, ahead.session_id)
+            frames = [(part.address, self._of_this_run(event, recorded, part)) for part in parts]
+        answers = await lane.send(frames, is_answered=not ahead.is_empty)
+        self._pending[event.request] = _Pending(lane, event, recorded, parts, answers)
         self.counts = self.counts._replace(requests=self.counts.requests + 1)
 
-    def _of_this_run(self, event: Event) -> Buffer:
-        """Returns the frame of a request with the ids, epochs and offsets of this run."""
-        decoded = decode_request(event.frame, self._requests)
-        request, version = decoded.request, decoded.version
+    def _recorded(self, event: Event, ahead: Ahead) -> RequestFrame | None:
+        """Returns the request, without the records that were not written; None if it cannot be decoded."""
+        try:
+            found = decode_request(event.frame, self._requests)
+        except MalformedMessage:
+            return None
+        if not ahead.not_written:
+            return found
+        request = selected(found.request, lambda *place: place not in ahead.not_written, self._translation.topics.get)
+        return found._replace(request=request)
+
+    def _of_this_run(self, event: Event, recorded: RequestFrame, part: Part) -> Buffer:
+        """Returns the frame of a request, or of a part of it, with the ids, epochs and offsets of this run."""
+        version = recorded.version
+        ahead = self._ahead.get(event.request, Ahead(is_empty=False))
+        is_whole = part.request is recorded.request and not ahead.not_written
+        body = read_request_header(event.frame)[1]
+        frame = event.frame if is_whole else event.frame[:body] + part.request.encode(version=version)
+        request = decode_request(frame, self._requests).request  # a copy, to be changed
         has_changed = self._translation.translate(request, version, self._translation.scope(request))
-        ahead = self._ahead.get(event.request)
-        if ahead is not None and hasattr(request, "max_wait_ms") and hasattr(request, "min_bytes"):
-            has_changed |= self._wait_as_recorded(request, ahead.records_size)
-        if not has_changed:
-            return event.frame
-        return event.frame[: read_request_header(event.frame)[1]] + request.encode(version=version)
+        if hasattr(request, "max_wait_ms") and hasattr(request, "min_bytes"):
+            places = {place for place, _ in partitions_in(part.request, self._translation.topics.get)}
+            sizes = (size for place, size in ahead.sizes.items() if is_whole or place in places)
+            has_changed |= self._wait_as_recorded(request, sum(sizes))
+        return frame[:body] + request.encode(version=version) if has_changed else frame
 
     def _wait_as_recorded(self, request: Any, size: int) -> bool:
         """Makes a fetch wait until there are as many bytes as recorded. Returns whether that changed the request."""
@@ -245,7 +264,7 @@ class Player:
         what = f"request {event.request}, connection {event.connection}"
         if pending.recorded is not None:
             what += f", {api_name(type(pending.recorded.request))} {pending.recorded.version}"
-        patience = self._settings.patience_s + event.at - pending.at
+        patience = self._settings.patience_s + event.at - pending.event.at
         try:
             async with asyncio.timeout(patience):
                 differences = await self._compared(event.frame, pending)
@@ -256,26 +275,74 @@ class Player:
             self._report(Found(what, differences))
 
     async def _compared(self, frame: bytes, pending: _Pending) -> list[Difference]:
-        """Returns the differences of a response. A request with a retriable error is sent again."""
-        answer = await pending.answer
+        """Returns the differences of a response. What has got a retriable error is sent again."""
+        answers = await pending.answers
         recorded = self._response(pending.start, frame)
+        parts = pending.parts
+        settled: list[ResponseFrame] = []
         while True:
-            if not answer and frame:
-                return [Difference("answer", "an answer", f"none: {pending.connection.reason}")]
-            replayed = self._response(pending.start, answer)
-            if pending.recorded is None or recorded is None or replayed is None:
-                return [] if answer == frame else [Difference("answer", frame.hex(), answer.hex())]
-            errors = first_error(recorded.response), first_error(replayed.response)
-            if errors[0] != errors[1] and _passes(errors[0]):
+            if frame and not all(answers):
+                return [Difference("answer", "an answer", f"none: {pending.lane.reason}")]
+            found = [self._response(pending.start, answer) for answer in answers]
+            replayed = [each for each in found if each is not None]
+            if pending.recorded is None or recorded is None or len(replayed) < len(found):
+                return [] if answers == [frame] else [Difference("answer", frame.hex(), answers[0].hex())]
+            error = first_error(recorded.response)
+            errors = [first_error(each.response) for each in (*replayed, *settled)]
+            now = next((each for each in errors if each), 0)
+            if error != now and _passes(error):
                 self.counts = self.counts._replace(passing=self.counts.passing + 1)
                 return []
             if api_name(type(pending.recorded.request)) in self._settings.ignored:
                 return []
-            if errors[0] == errors[1] or not _passes(errors[1]):
-                scope = self._translation.scope(pending.recorded.request)
-                return list(self._comparison.compare(scope, recorded, replayed))
+            if error == now or not _passes(now):
+                return self._differences(pending, pending.recorded.request, recorded, [*settled, *replayed])
+            again = [part for part, code in zip(parts, errors, strict=False) if _passes(code)]
+            settled += [each for each, code in zip(replayed, errors, strict=False) if not _passes(code)]
             await asyncio.sleep(RETRY_S)
-            answer = await pending.connection.send(pending.frame, is_answered=True)
+            parts, answers = await self._send_again(pending, pending.recorded, again)
+
+    async def _send_again(
+        self, pending: _Pending, recorded: RequestFrame, parts: list[Part]
+    ) -> tuple[list[Part], list[bytes]]:
+        """Sends parts of a request again, by the routes of now. Returns them as they were sent, and their responses."""
+        if self._router.has_choice:
+            self._router.forget()
+            event, lane = pending.event, pending.lane
+            parts = [new for part in parts for new in await self._router.again(part, event.connection, lane.default)]
+        frames = [(part.address, self._of_this_run(pending.event, recorded, part)) for part in parts]
+        return parts, await (await pending.lane.send(frames, is_answered=True))
+
+    def _differences(
+        self, pending: _Pending, request: Request, recorded: ResponseFrame, replayed: list[ResponseFrame]
+    ) -> list[Difference]:
+        response = put_together([each.response for each in replayed])
+        if _leaves_session(request, pending.parts):
+            self._as_in_session(recorded.response, response)
+        not_written = self._ahead[pending.event.request].not_written
+        if not_written:
+            topic_name = self._translation.topics.get
+            kept = selected(recorded.response, lambda *place: place not in not_written, topic_name)
+            recorded = recorded._replace(response=kept)
+        scope = self._translation.scope(request)
+        is_of_all = self._nodes.sizes.recorded > 1 and self._router.is_of_all(request)
+        pair = recorded, replayed[0]._replace(response=response)
+        return list(self._comparison.compare(scope, *pair, is_of_all=is_of_all))
+
+    def _as_in_session(self, recorded: Any, replayed: Any) -> None:
+        """Reduces the response to a Fetch of all partitions of a session to those that the session has named, and those
+        with news.
+        """
+        named = {place for place, _ in partitions_in(recorded, self._translation.topics.get)}
+        for topic in replayed.responses:
+            name = topic.topic or self._comparison.topic_name(topic.topic_id)
+            topic.partitions = [
+                each
+                for each in topic.partitions
+                if (name, each.partition_index) in named or each.records or each.error_code
+            ]
+        replayed.responses = [topic for topic in replayed.responses if topic.partitions]
+        replayed.session_id = self._translation.value(Meaning.SESSION_ID, Scope(), recorded.session_id)
 
     def _response(self, start: bytes, frame: bytes) -> ResponseFrame | None:
         """Decodes a response; None if that is not possible.
@@ -296,12 +363,13 @@ def _passes(code: int) -> bool:
     return error is not None and error.retriable
 
 
-def _records(structure: Any) -> Iterator[Buffer]:
-    """Yields the record batches in a response."""
-    for field in structure.wire_fields():
-        value = getattr(structure, field.name)
-        if isinstance(field.kind, type) and value is not None:
-            for each in value if field.is_array else (value,):
-                yield from _records(each)
-        elif field.name == "records" and value:
-            yield value
+def _is_without_effect(request: Request, ahead: Ahead) -> bool:
+    """Returns whether no record of a Produce was written."""
+    return bool(ahead.not_written) and isinstance(request, ProduceRequest) and not request.topic_data
+
+
+def _leaves_session(request: Request, parts: list[Part]) -> bool:
+    """Returns whether a request of a fetch session was sent without the session."""
+    if not isinstance(request, FetchRequest) or request.session_epoch == LAST_EPOCH:
+        return False
+    return any(isinstance(part.request, FetchRequest) and part.request.session_epoch == LAST_EPOCH for part in parts)

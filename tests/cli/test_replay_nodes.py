@@ -1,0 +1,105 @@
+"""``barnabas replay`` where the recorded cluster, or the one it is sent to, has several brokers."""
+
+from contextlib import contextmanager
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from barnabas.cli import main
+from barnabas.testing import Broker, Cluster
+from tests.cli.proxying import Proxying
+
+PARTITIONS = 6
+GROUPS = ("billing", "kitchen", "stock")
+
+
+def traffic(bootstrap):
+    """Records in all partitions, transactions across them, groups that read them, and lists of groups."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic("orders", PARTITIONS)])["orders"].result(30)
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "1"})
+    for partition in range(PARTITIONS):
+        producer.produce("orders", b"tea", partition=partition)
+        assert producer.flush(30) == 0
+    for name in ("t-1", "t-2"):
+        transactional = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+        transactional.init_transactions()
+        transactional.begin_transaction()
+        for partition in range(PARTITIONS):
+            transactional.produce("orders", b"kept", partition=partition)
+            transactional.flush(30)
+        transactional.commit_transaction()
+    for group in GROUPS:
+        settings = {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
+        consumer = Consumer(settings)
+        consumer.subscribe(["orders"])
+        count = 0
+        while count < 3 * PARTITIONS:
+            count += sum(not each.error() for each in consumer.consume(3 * PARTITIONS, timeout=1))
+        consumer.commit(asynchronous=False)
+        consumer.close()
+    assert {each.group_id for each in admin.list_consumer_groups().result().valid} == set(GROUPS)
+
+
+def recorded(bootstrap, file):
+    with Proxying(bootstrap, "--record", str(file)) as proxying:
+        traffic(proxying.bootstrap_servers)
+        proxying.stop()
+    return file
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory):
+    """By the number of its brokers, the traffic of a cluster."""
+    home = tmp_path_factory.mktemp("recordings")
+    with Broker() as broker:
+        of_one = recorded(broker.bootstrap_servers, home / "one.jsonl")
+    with Cluster(3) as cluster:
+        of_three = recorded(cluster.bootstrap_servers.split(",")[0], home / "three.jsonl")
+    return {1: of_one, 3: of_three}
+
+
+@contextmanager
+def cluster_of(brokers):
+    with Broker() if brokers == 1 else Cluster(brokers) as found:
+        yield found
+
+
+def replay(capsys, file, bootstrap_servers, *arguments):
+    bootstrap = bootstrap_servers.split(",")[0]
+    code = main(["replay", str(file), "--bootstrap-server", bootstrap, *arguments])
+    return code, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("before", "now"), [(1, 3), (3, 1), (3, 3), (3, 4)])
+def test_each_request_goes_to_its_node(recordings, capsys, before, now):
+    with cluster_of(now) as cluster:
+        code, printed = replay(capsys, recordings[before], cluster.bootstrap_servers)
+    assert printed.splitlines()[1:] == []
+    assert code == 0
+
+
+def test_a_difference_at_one_of_the_nodes(recordings, capsys):
+    with Cluster(3) as cluster:
+        cluster.faults.add(api="OffsetCommit", group="kitchen", error="GROUP_AUTHORIZATION_FAILED")
+        code, printed = replay(capsys, recordings[3], cluster.bootstrap_servers)
+    assert code == 1
+    lines = printed.splitlines()[:-1]
+    assert lines
+    assert all("OffsetCommit" in line for line in lines)
+
+
+def test_what_a_leader_has_not_written_is_not_sent(capsys, tmp_path):
+    file = tmp_path / "refused.jsonl"
+    with Broker() as broker, Proxying(broker.bootstrap_servers, "--record", str(file)) as proxying:
+        rule = broker.faults.add(api="Produce", first=1, error="NOT_LEADER_OR_FOLLOWER")
+        producer = Producer({"bootstrap.servers": proxying.bootstrap_servers})
+        producer.produce("orders", b"tea")
+        assert producer.flush(30) == 0
+        proxying.stop()
+        assert rule.hits == 1
+    with Broker() as broker:
+        code, printed = replay(capsys, file, broker.bootstrap_servers)
+        assert (code, printed.splitlines()[1:]) == (0, [])
+        assert [each.value for each in broker.records("orders")] == [b"tea"]
