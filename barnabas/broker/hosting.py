@@ -16,6 +16,7 @@ from barnabas.cluster.image.image import (
     TopicImage,
 )
 from barnabas.cluster.replication.partition import Partition
+from barnabas.cluster.replication.traffic import FirstAppend, Traffic
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import TOPIC_RESOURCE
@@ -29,7 +30,6 @@ from barnabas.records.validation import ProducePolicy
 if TYPE_CHECKING:
     from barnabas.broker.isr_changes import IsrChanges, LeadingNode
     from barnabas.broker.replica_fetchers import FollowingNode, ReplicaFetchers
-    from barnabas.cluster.replication.traffic import Traffic
 
     class HostingNode(FollowingNode, LeadingNode, Protocol):
         """The broker that hosts: it leads some partitions, and follows in others."""
@@ -107,14 +107,14 @@ class Hosting:
         for topic in image.topics_by_id.values():
             self._host(topic, topic.partitions, image, config)
 
-    def count_traffic(self, traffic_of: "Callable[[str], Traffic]") -> None:
+    def count_traffic(self, traffic_of: Callable[[str], Traffic]) -> None:
         """Counts what leaders append from now on, by topic.
 
         :param traffic_of: returns the counts of a topic
         """
         self._traffic_of = traffic_of
         for partition in self.partitions.values():
-            partition.traffic = traffic_of(partition.topic)
+            partition.traffic = FirstAppend(partition, traffic_of)
 
     # ------------------------------------------------------------ changes
 
@@ -161,7 +161,7 @@ class Hosting:
                     continue
                 partition = Partition(topic.name, topic.id, index, self._node_id, log, policy, self._replication)
                 if self._traffic_of is not None:
-                    partition.traffic = self._traffic_of(topic.name)
+                    partition.traffic = FirstAppend(partition, self._traffic_of)
                 self.partitions[topic.name, index] = self.partitions_by_id[topic.id, index] = partition
             if of_image.leader == self._node_id:
                 self._stop_fetching(partition)

@@ -198,15 +198,16 @@ class Counting:
         return counts
 
     def _count_produced(self, response: ProduceResponse, context: Context) -> list[int]:
-        """Returns the error codes of the response. Batches without an error were counted when they were appended."""
+        """Returns the error codes of the response. Batches that were appended have been counted already."""
         errors = []
         for topic in response.responses:
             for row in topic.partition_responses:
                 if row.error_code:
                     errors.append(row.error_code)
-                    counts = self._counts_of(topic.name, topic.topic_id, context)
-                    counts.batches += 1
-                    counts.failed_batches += 1
+                    if row.base_offset < 0:  # it was not appended
+                        counts = self._counts_of(topic.name, topic.topic_id, context)
+                        counts.batches += 1
+                        counts.failed_batches += 1
         return errors
 
     def _count_fetched(self, request: Any, response: FetchResponse, context: Context) -> list[int]:

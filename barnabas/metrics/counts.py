@@ -93,6 +93,12 @@ class TopicCounts:
         self.messages_in = self.bytes_in = self.bytes_out = 0
         self.batches = self.failed_batches = self.failed_fetches = 0
 
+    def appended(self, size: int, records: int) -> None:
+        """Counts a batch. See :class:`barnabas.cluster.replication.traffic.Traffic`."""
+        self.batches += 1
+        self.bytes_in += size
+        self.messages_in += records
+
 
 class ClientCounts:
     """The traffic of one client id, estimated from the timed requests."""

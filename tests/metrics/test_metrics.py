@@ -4,18 +4,20 @@ import shutil
 import subprocess
 import urllib.request
 from collections import defaultdict
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from barnabas.errors import NotLeaderOrFollower
+from barnabas.errors import NotLeaderOrFollower, RequestTimedOut
 from barnabas.metrics.counting import MOST_TOPICS, Counting
 from barnabas.metrics.counts import BUCKETS, OTHERS, Times
 from barnabas.metrics.declared import COUNTER, METRICS
 from barnabas.metrics.reading import MOST_ENTRIES, errors_of
 from barnabas.testing import Broker, Cluster
 from barnabas.wire.messages.metadata import MetadataResponse
+from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 from tests.metrics.scraping import Scrape
 from tests.raw import Client
 
@@ -230,6 +232,32 @@ def test_topics_beyond_the_limit_are_summed():
         counting.topic(f"topic-{number}").messages_in += 1
     assert len(counting.topics) == MOST_TOPICS + 1
     assert counting.topics[OTHERS].messages_in == 10
+
+
+def test_topics_without_traffic_take_no_place_among_the_counted(broker):
+    broker.create_topic("idle")
+    broker.create_topic("busy")
+    produce(broker, "busy", 1)
+    scrape, name = Scrape(broker), "kafka_server_brokertopicmetrics_messagesin_total"
+    topics = {dict(labels).get("topic") for each, labels in scrape.values if each == name}
+    assert "busy" in topics
+    assert "idle" not in topics
+
+
+@pytest.mark.parametrize("base_offset, failed", [(-1, 1), (5, 0)])
+def test_a_batch_that_was_appended_has_not_failed_for_its_topic(base_offset, failed):
+    """As at Apache Kafka: an acks=all that is not safe in time is an error of the request only."""
+    row = ProduceResponse.TopicProduceResponse.PartitionProduceResponse(
+        index=0, error_code=RequestTimedOut.code, base_offset=base_offset
+    )
+    topic = ProduceResponse.TopicProduceResponse(name="orders", partition_responses=[row])
+    response = ProduceResponse(responses=[topic])
+    api = SimpleNamespace(versions=ProduceRequest.versions, handle=lambda request, context: response)
+    context = SimpleNamespace(broker=SimpleNamespace(authorizer=None), api_version=9, client_id="teller")
+    counting = Counting(lambda: 0.0)
+    counting.handle(api, ProduceRequest(acks=-1, timeout_ms=1, topic_data=[]), context)
+    assert counting.topic("orders").failed_batches == counting.topic("orders").batches == failed
+    assert counting.apis[ProduceRequest].errors == {RequestTimedOut.code: 1}
 
 
 def test_quantiles_are_ends_of_buckets():

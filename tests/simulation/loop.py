@@ -44,7 +44,7 @@ class LifeHandle(asyncio.Handle):
         self._source_traceback = self._repr = None
 
 
-class LifeTimer(asyncio.TimerHandle):
+class LifeTimer(LifeHandle, asyncio.TimerHandle):
     """A callback that is due at a time."""
 
     __slots__ = ()
@@ -57,13 +57,8 @@ class LifeTimer(asyncio.TimerHandle):
         loop: asyncio.AbstractEventLoop,
         context: Context | None,
     ) -> None:
+        LifeHandle.__init__(self, callback, args, loop, context)
         self._when = when
-        self._callback = callback
-        self._args = args
-        self._loop = loop
-        self._context = copy_context() if context is None else context
-        self._cancelled = False
-        self._source_traceback = self._repr = None
         self._scheduled = True
 
 
@@ -126,7 +121,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             context = handle._context
             life = context.get(LIFE)
             if life is not None and (life.is_dead or life.is_paused):
-                life.held.append(handle)  # of a dead one, too: what would be freed now would run its last words
+                life.held.append(handle)  # of a dead one, too: freeing it would run its finally clauses
                 continue
             try:
                 context.run(handle._callback, *handle._args)

@@ -219,9 +219,7 @@ class Partition:
         )
         traffic = self.traffic
         if traffic is not None:
-            traffic.batches += 1
-            traffic.bytes_in += batch.size_in_bytes
-            traffic.messages_in += appended.last_offset - appended.base_offset + 1
+            traffic.appended(batch.size_in_bytes, appended.last_offset - appended.base_offset + 1)
         if not appended.is_duplicate:
             self._advance_high_watermark(batch)
         return appended

@@ -1,14 +1,43 @@
 """Counts what a leader appends to the partitions of one topic.
 
-Knows nothing of partitions, nor of who reads the counts. Model: Apache Kafka's ``BrokerTopicMetrics``.
+Knows nothing of logs, nor of who reads the counts. Model: Apache Kafka's ``BrokerTopicMetrics``.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 
 class Traffic(Protocol):
-    """The counts of one topic. They only rise."""
+    """The counts of one topic."""
 
-    batches: int
-    bytes_in: int
-    messages_in: int  #: as offsets count them: of compressed batches, and of control batches, each record
+    def appended(self, size: int, records: int) -> None:
+        """Counts a batch.
+
+        :param size: in bytes
+        :param records: as offsets count them; a control batch has one
+        """
+
+
+class Appending(Protocol):
+    """A partition, which counts what it appends."""
+
+    topic: str
+    traffic: Traffic | None
+
+
+class FirstAppend:
+    """Stands for the counts of a topic until its partition appends a batch.
+
+    The number of counted topics is limited. A topic without traffic takes no place among them.
+    """
+
+    __slots__ = ("_partition", "_traffic_of")
+
+    def __init__(self, partition: Appending, traffic_of: Callable[[str], Traffic]) -> None:
+        self._partition = partition
+        self._traffic_of = traffic_of
+
+    def appended(self, size: int, records: int) -> None:
+        """Counts a batch. The partition has the counts of its topic from now on."""
+        traffic = self._partition.traffic = self._traffic_of(self._partition.topic)
+        traffic.appended(size, records)
