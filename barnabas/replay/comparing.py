@@ -52,8 +52,8 @@ class Comparison:
     """Compares responses.
 
     Where there are several nodes, a partition may have another leader than in the recording, and a group another
-    coordinator. Then only whether there is a node is compared; and how many replicas there are, if there are as many
-    nodes.
+    coordinator. Then only whether there is a node, or a log directory, is compared; and how many replicas there are, if
+    there are as many nodes.
 
     :param ignored: names of fields that are not compared
     :param sizes: of the recorded cluster and of this one
@@ -123,7 +123,7 @@ class Comparison:
         if isinstance(recorded, Struct) and isinstance(replayed, Struct):
             yield from self._structures(scope, recorded, replayed, version, path, field.name)
             return
-        if meaning is Meaning.NODE and not self._sizes.are_one:
+        if meaning in (Meaning.NODE, Meaning.LOG_DIR) and not self._sizes.are_one:
             if is_given(recorded) != is_given(replayed):
                 yield Difference(path, recorded, replayed)
             return

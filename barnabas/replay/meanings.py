@@ -15,6 +15,7 @@ class Meaning(Enum):
 
     PASSING = "differs from run to run: a time, an address, the size of a disk"
     NODE = "the id of a node"
+    LOG_DIR = "paths of log directories, separated by commas"
     TOPIC_ID = "the id of a topic"
     MEMBER_ID = "the id of a member of a group"
     SESSION_ID = "the id of a fetch session"
@@ -31,7 +32,7 @@ _NAMES: Final = {
         "broker_epoch", "client_host", "cluster_id", "expiry_timestamp", "expiry_timestamp_ms",
         "finalized_features_epoch", "high_watermark", "hmac", "issue_timestamp", "issue_timestamp_ms",
         "last_caught_up_timestamp", "last_fetch_timestamp", "last_stable_offset", "last_timestamp",
-        "log_append_time_ms", "log_dir", "max_timestamp", "max_timestamp_ms", "offset_lag", "partition_size",
+        "log_append_time_ms", "max_timestamp", "max_timestamp_ms", "offset_lag", "partition_size",
         "replica_directory_id", "session_lifetime_ms", "throttle_time_ms", "timestamp", "token_id", "total_bytes",
         "transaction_start_time_ms", "usable_bytes",
     ),
@@ -40,6 +41,7 @@ _NAMES: Final = {
         "leader_id", "node_id", "offline_replicas", "preferred_read_replica", "removing_replicas", "replica_id",
         "replica_nodes", "replicas",
     ),
+    Meaning.LOG_DIR: ("log_dir", "path"),
     Meaning.TOPIC_ID: ("topic_id",),
     Meaning.MEMBER_ID: ("member_id",),
     Meaning.SESSION_ID: ("session_id",),
@@ -56,6 +58,7 @@ _NAMES: Final = {
 }  # fmt: skip
 _MEANINGS: Final = {name: meaning for meaning, names in _NAMES.items() for name in names}
 _OF_JOIN_GROUP: Final = {"leader": Meaning.MEMBER_ID}
+_LOG_DIR_CONFIGS: Final = ("log.dir", "log.dirs", "metadata.log.dir")
 _OF_ADDRESSES: Final = dict.fromkeys(("host", "port", "rack"), Meaning.PASSING)
 
 
@@ -74,6 +77,8 @@ def meaning_of(structure: Struct, field: Field) -> Meaning | None:
         return found
     if field.name in _OF_ADDRESSES and is_address(structure):  # an ACL has a host, but no port
         return _OF_ADDRESSES[field.name]
+    if field.name == "value" and getattr(structure, "name", None) in _LOG_DIR_CONFIGS:
+        return Meaning.LOG_DIR
     return _OF_JOIN_GROUP.get(field.name) if type(structure).__name__ == "JoinGroupResponse" else None
 
 

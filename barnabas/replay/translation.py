@@ -49,6 +49,7 @@ class Scope(NamedTuple):
 #: By meaning, the part of the scope to which its values belong.
 _KEYS: Final[dict[Meaning, Callable[[Scope], Any]]] = {
     Meaning.NODE: lambda scope: None,
+    Meaning.LOG_DIR: lambda scope: None,
     Meaning.TOPIC_ID: lambda scope: None,
     Meaning.MEMBER_ID: lambda scope: None,
     Meaning.SESSION_ID: lambda scope: None,
@@ -73,6 +74,8 @@ class Translation:
             return recorded
         if meaning is Meaning.OFFSET:
             return max(self.offset(scope, recorded), 0) if recorded >= 0 else recorded
+        if meaning is Meaning.LOG_DIR and "," in recorded:
+            return ",".join(self.value(meaning, scope, each) for each in recorded.split(","))
         of = _KEYS.get(meaning)
         return recorded if of is None else self._values.get((meaning, of(scope), _plain(recorded)), recorded)
 
@@ -87,6 +90,9 @@ class Translation:
         if meaning is Meaning.OFFSET:
             if recorded >= 0 and replayed >= 0 and scope.partition is not None:
                 self._shifts.setdefault(scope[:2], replayed - recorded)
+        elif meaning is Meaning.LOG_DIR and "," in recorded:
+            for pair in zip(recorded.split(","), replayed.split(","), strict=False):
+                self.learn(meaning, scope, *pair)
         elif (of := _KEYS.get(meaning)) is not None:
             self._values.setdefault((meaning, of(scope), _plain(recorded)), _plain(replayed))
 

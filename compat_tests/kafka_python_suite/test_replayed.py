@@ -11,6 +11,9 @@ from compat_tests.kafka_python_suite.test_suite import PROPERTIES
 from compat_tests.running import Running
 from tests.cli.proxying import Proxying
 
+DELAYED = PROPERTIES | {"group.initial.rebalance.delay.ms": "500"}
+"""Members that join at the same moment are in one generation, in the recording and in the replay."""
+
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
@@ -23,9 +26,9 @@ def test_the_suite_is_replayed(
         suite.source_distribution()
     except suite.SuiteUnavailable as reason:
         pytest.skip(str(reason))
-    with Proxying(own_broker(PROPERTIES).bootstrap, "--record", str(file)) as proxying:
+    with Proxying(own_broker(DELAYED).bootstrap, "--record", str(file)) as proxying:
         found = suite.run(home, proxying.bootstrap_servers, seconds=450)
         proxying.stop()
     assert list(found.values()).count("passed") >= 40
-    code = main(["replay", str(file), "--bootstrap-server", own_broker(PROPERTIES).bootstrap])
+    code = main(["replay", str(file), "--bootstrap-server", own_broker(DELAYED).bootstrap])
     assert code == 0, capsys.readouterr().out

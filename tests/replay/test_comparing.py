@@ -7,6 +7,8 @@ from barnabas.replay.comparing import Comparison
 from barnabas.replay.fetched import Fetched
 from barnabas.replay.translation import Scope, Translation
 from barnabas.wire.frames import ResponseFrame
+from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from barnabas.wire.messages.describe_configs import DescribeConfigsResponse
 from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.messages.metadata import MetadataResponse
 from barnabas.wire.messages.produce import ProduceResponse
@@ -61,6 +63,27 @@ def test_an_id_that_is_another_one_now():
 )
 def test_what_is_missing_or_too_much(recorded, replayed, path):
     assert [each[0] for each in Answers().differ(recorded, replayed, 12)] == [path]
+
+
+def test_log_directories_are_those_of_the_run():
+    answers = Answers()
+
+    def configs(value):
+        result = DescribeConfigsResponse.DescribeConfigsResult
+        config = result.DescribeConfigsResourceResult(
+            name="log.dirs", value=value, read_only=True, is_sensitive=False, synonyms=[]
+        )
+        return DescribeConfigsResponse(
+            results=[result(error_code=0, error_message=None, resource_type=4, resource_name="1", configs=[config])]
+        )
+
+    assert answers.differ(configs("/then/a,/then/b"), configs("/now/a,/now/b"), 4) == []
+    ((path, *values),) = answers.differ(configs("/then/b"), configs("/now/a"), 4)
+    assert (path, values) == ("results[1].configs[log.dirs].value", ["/now/b", "/now/a"])
+    move = AlterReplicaLogDirsRequest.AlterReplicaLogDir(path="/then/b", topics=[])
+    request = AlterReplicaLogDirsRequest(dirs=[move])
+    assert answers.translation.translate(request, 2, Scope())
+    assert request.dirs[0].path == "/now/b"
 
 
 def test_ignored_fields():
