@@ -1,7 +1,7 @@
-"""The features of a cluster: the levels that this node supports, their defaults, and their dependencies.
+"""The features of a cluster: the supported levels, their defaults, and their dependencies.
 
-Knows nothing of records and requests. Levels are finalized for a whole cluster (KIP-584, KIP-1022); tables and rules
-of Apache Kafka's ``Feature``, ``MetadataVersion`` and ``Formatter``.
+Knows nothing of records and requests. Levels are finalized for a whole cluster (KIP-584, KIP-1022). The tables and
+rules are those of Apache Kafka's ``Feature``, ``MetadataVersion`` and ``Formatter``.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ TRANSACTION_VERSION = "transaction.version"
 
 
 class Feature(NamedTuple):
-    """The levels of a feature that this node supports."""
+    """The supported levels of a feature."""
 
     first: int
     last: int
-    since: int  #: the lowest ``metadata.version`` at which a new cluster gets the last level; below it gets 0
+    since: int  #: the lowest ``metadata.version`` at which a new cluster has the last level, otherwise 0
     needs: int = 0  #: the lowest ``metadata.version`` for a level above 0
 
 
@@ -36,7 +36,7 @@ FEATURES: dict[str, Feature] = {
 """The features of Apache Kafka 4.3.1, in the order of its bootstrap records. metadata.version 30 is 4.3-IV0."""
 
 KRAFT = Feature(0, 1, 21)
-"""The quorum's own version. A control record raises it, no record of the metadata (KIP-853); a quorum starts at 0."""
+"""The version of the quorum, from 0. A control record changes it, not a metadata record (KIP-853)."""
 
 SUPPORTED: dict[str, Feature] = {**FEATURES, KRAFT_VERSION: KRAFT}
 
@@ -62,17 +62,17 @@ DELEGATION_TOKENS = 14
 """The first ``metadata.version`` with records of delegation tokens (KIP-900)."""
 
 CONTROLLER_REGISTRATION = 15
-"""The first ``metadata.version`` at which controllers register (KIP-919)."""
+"""The first ``metadata.version`` with records of controllers (KIP-919)."""
 
 DIRECTORIES = 17
-"""The first ``metadata.version`` that records the log directories of replicas (KIP-858)."""
+"""The first ``metadata.version`` with the log directories of replicas (KIP-858)."""
 
 CORDONED_DIRECTORIES = 30
-"""The first ``metadata.version`` that records cordoned log directories (KIP-1066)."""
+"""The first ``metadata.version`` with cordoned log directories (KIP-1066)."""
 
 
 def metadata_version_named(text: str, option: str = "--release-version") -> int:
-    """Returns the level that an option names: ``4.0-IV1`` is exact, ``4.0`` and ``4.0.1`` mean the last level of 4.0.
+    """Returns the level of that name: ``4.0-IV1`` is exact, ``4.0`` and ``4.0.1`` are the last level of 4.0.
 
     :raises ConfigError: there is no such level
     """
@@ -84,17 +84,17 @@ def metadata_version_named(text: str, option: str = "--release-version") -> int:
 
 
 def loses_metadata(current: int, lower: int) -> bool:
-    """Returns whether a downgrade would lose records: a level above ``lower``, up to ``current``, has new ones."""
+    """Returns whether a downgrade would lose records: a level above ``lower``, up to ``current``, has new records."""
     return any(lower < level <= current for level in _BRINGS_RECORDS)
 
 
-# ---------------------------------------------------------------- what a cluster starts with
+# ---------------------------------------------------------------- the levels of a new cluster
 
 
 def first_levels(given: Mapping[str, int]) -> dict[str, int]:
-    """Returns the levels above 0 of a new cluster: the requested ones, and the defaults of its ``metadata.version``.
+    """Returns the levels above 0 of a new cluster: the given ones, and the defaults of its ``metadata.version``.
 
-    :raises ConfigError: there is no such feature or level, or one rests on another that is not there
+    :raises ConfigError: a feature or level is unknown, or depends on a level that is not given
     """
     for name, level in given.items():
         check_level(name, level)
@@ -116,7 +116,7 @@ def default_levels(metadata_version: int) -> dict[str, int]:
 def check_level(name: str, level: int) -> None:
     """Checks that this node supports the level.
 
-    :raises ConfigError: it does not
+    :raises ConfigError: the level is not supported
     """
     feature = SUPPORTED.get(name)
     if feature is None:
@@ -126,7 +126,7 @@ def check_level(name: str, level: int) -> None:
 
 
 def missing_need(name: str, level: int, metadata_version: int) -> str | None:
-    """Returns why the feature cannot have that level on this ``metadata.version``, in Kafka's words; None if it can."""
+    """Returns why the ``metadata.version`` is too low for that level, in Apache Kafka's words; None if it is not."""
     feature = SUPPORTED[name]
     if level and metadata_version < feature.needs:
         return f"{name} could not be set to {level} because it depends on {METADATA_VERSION} level {feature.needs}"

@@ -1,6 +1,6 @@
-"""Formats the directories of a node: what they hold before the node starts for the first time.
+"""Formats the directories of a node, before its first start.
 
-Knows nothing of options. Apache Kafka's ``Formatter`` and ``ScramParser`` (KIP-631, KIP-853, KIP-900).
+Knows nothing of command-line options. Apache Kafka's ``Formatter`` and ``ScramParser`` (KIP-631, KIP-853, KIP-900).
 """
 
 import base64
@@ -56,7 +56,7 @@ class Voter(NamedTuple):
     """A voter of a dynamic quorum."""
 
     node_id: int
-    directory_id: bytes  #: of the directory that has its metadata log
+    directory_id: bytes  #: the id of the directory with its metadata log
     endpoints: Sequence[Endpoint]
 
 
@@ -66,8 +66,8 @@ class Node(NamedTuple):
     cluster_id: str
     node_id: int
     directories: Sequence[str]
-    metadata_directory: str  #: where the metadata log will be; one of the directories
-    voters: Sequence[Voter] = ()  #: which the metadata log is to name; empty: configs name them, or nobody does yet
+    metadata_directory: str  #: the directory of the metadata log, one of the others
+    voters: Sequence[Voter] = ()  #: of the metadata log; empty if they are configured, or not known yet
     has_static_voters: bool = False  #: whether ``controller.quorum.voters`` is set
 
 
@@ -83,9 +83,9 @@ def format_directories(
 ) -> list[str]:
     """Formats the directories that are not formatted, and returns a line for each.
 
-    :param records: what the metadata log begins with after the feature levels
+    :param records: the records of the metadata log after the feature levels
     :raises FormatError: a directory is formatted, or belongs to another node or cluster
-    :raises ConfigError: a level does not exist, or rests on another that is not there
+    :raises ConfigError: a level does not exist, or depends on a level that is not given
     :raises OSError: a directory cannot be written to
     """
     if KRAFT_VERSION in levels and bool(levels[KRAFT_VERSION]) == node.has_static_voters:
@@ -118,7 +118,7 @@ def format_directories(
 
 
 def _found(files: Files, node: Node) -> dict[str, MetaProperties | None]:
-    """Returns what the directories' ``meta.properties`` say, the metadata's last."""
+    """Returns the ``meta.properties`` of the directories, that of the metadata last."""
     found = {}
     for directory in sorted(node.directories, key=lambda each: each == node.metadata_directory):
         try:
@@ -138,14 +138,14 @@ def _found(files: Files, node: Node) -> dict[str, MetaProperties | None]:
 
 
 def _kind(node: Node, *, is_voter: bool) -> str:
-    """Returns what the directory of the metadata log is called."""
+    """Returns the name for the directory of the metadata log in messages."""
     if not node.voters:
         return "metadata directory"
     return "dynamic metadata voter directory" if is_voter else "dynamic metadata directory"
 
 
 def _write_voters(files: Files, node: Node, now_ms: int) -> None:
-    """Writes the first snapshot of the metadata log, which names the voters."""
+    """Writes the first snapshot of the metadata log, with the voters."""
     directory = f"{node.metadata_directory}/{DIRECTORY}"
     files.makedirs(directory)
     voters = [voter_record(ReplicaKey(each.node_id, each.directory_id), each.endpoints) for each in node.voters]
@@ -166,8 +166,8 @@ def _write_voters(files: Files, node: Node, now_ms: int) -> None:
 def initial_controllers(text: str, listener: Endpoint) -> list[Voter]:
     """Returns the voters of ``0@example.com:8082:JEXY6aqzQY-32P5TStzaFg,1@...`` (``DynamicVoters``).
 
-    :param listener: how controllers are reached; its host and port do not matter
-    :raises FormatError: the text is something else
+    :param listener: the controllers' listener; its host and port are ignored
+    :raises FormatError: the text is not valid
     """
     voters = [_parse_voter(each.strip(), listener) for each in text.split(",") if each.strip()]
     if not voters:
@@ -200,7 +200,7 @@ def _parse_voter(text: str, listener: Endpoint) -> Voter:
 def scram_credential(text: str, random_bytes: Callable[[int], bytes]) -> UserScramCredentialRecord:
     """Returns the credential of ``SCRAM-SHA-256=[name=alice,password=secret]``.
 
-    :raises FormatError: the text is something else. The error shows no password.
+    :raises FormatError: the text is not valid; the message has no password
     """
     mechanism, equals, rest = text.strip().partition("=")
     if mechanism not in HASHES or not equals:

@@ -1,7 +1,7 @@
-"""The topics in which coordinators keep their state: how many partitions and replicas they have, and which configs.
+"""The internal topics of coordinators: their partitions, replicas and configs.
 
-Knows nothing of what is in them. They are those of Apache Kafka's ``DefaultAutoTopicCreationManager``, except that a
-cluster of one node has one replica of each by default.
+Knows nothing of their records. They are those of Apache Kafka's ``DefaultAutoTopicCreationManager``, except that the
+default replication factor in a cluster of one node is 1.
 """
 
 import logging
@@ -23,7 +23,7 @@ _PREFIX = {
 
 
 def new_internal_topic(name: str, settings: Settings) -> NewTopic:
-    """Returns the internal topic of that name, with the partitions, replicas and configs that the settings give it."""
+    """Returns the internal topic of that name, with the partitions, replicas and configs of the settings."""
     prefix = _PREFIX[name]
     configs = {"segment.bytes": str(settings[f"{prefix}.segment.bytes"])}
     if name == CONSUMER_OFFSETS:
@@ -56,7 +56,7 @@ def is_single_node(image: MetadataImage, node_id: int) -> bool:
 
 
 def log_single_node_defaults(config: BrokerConfig) -> None:
-    """Logs which configs have other defaults than Kafka's because the cluster is one node."""
+    """Logs which configs have other defaults than in Apache Kafka because the cluster has one node."""
     changed = [name for name in SINGLE_NODE if not config.is_set(name)]
     if config.single_node and changed:
         logger.info("The cluster has one node, so the default of these configs is 1: %s", ", ".join(changed))

@@ -1,6 +1,6 @@
-"""The metadata of one node, put together: quorum, loader and snapshots, and the controller where the node is one.
+"""The metadata of one node: quorum, loader and snapshots, and the controller if the node is one.
 
-Knows nothing of the broker that it is part of, beyond its configs.
+Knows nothing of the broker of the node, except its configs.
 """
 
 import logging
@@ -28,9 +28,11 @@ logger = logging.getLogger(__name__)
 
 
 class NodeMetadata:
-    """The committed image is :attr:`loader`'s. A node that is a controller has :class:`ControllerMetadata`."""
+    """The metadata of a node; the committed image is that of :attr:`loader`. A controller has
+    :class:`ControllerMetadata`.
+    """
 
-    controller: Controller | None = None  #: to which changes go, if the node is a controller
+    controller: Controller | None = None  #: which decides on changes, if the node is a controller
 
     def __init__(
         self, metadata_log: MetadataLog, quorum: Quorum, clock: Clock, *, limits: SnapshotLimits = DEFAULT_LIMITS
@@ -42,7 +44,7 @@ class NodeMetadata:
         self.quorum.listeners += [self.loader, self.snapshots]
 
     def open(self) -> None:
-        """Loads what is on the disk, and begins to follow the quorum. The image is empty until it has caught up.
+        """Loads the log and starts to follow the quorum. The image is empty until the node has caught up.
 
         :raises MetadataLogError: the log cannot be read
         """
@@ -57,9 +59,9 @@ class NodeMetadata:
 class ControllerMetadata(NodeMetadata):
     """The metadata of a controller.
 
-    :param features: levels that a new cluster gets, and an existing one must have
+    :param features: the levels of a new cluster; an existing cluster must have the same levels
     :param resident: the broker of this process, if no other node can become the active controller
-    :param scheduler: runs what the controller of several brokers does from time to time
+    :param scheduler: runs the periodic tasks of the controller, if there are other brokers
     """
 
     controller: Controller
@@ -104,10 +106,10 @@ class ControllerMetadata(NodeMetadata):
         self._bootstrap: Sequence[Any] = ()
 
     def open(self) -> None:
-        """Loads the log and takes the lead; an empty log becomes that of a new cluster.
+        """Loads the log and becomes the leader; a cluster is bootstrapped if the log is empty.
 
-        :raises MetadataLogError: the log cannot be read, others have a vote, or its features are at levels that this
-            node does not know, or that differs from `features`. Nothing has been appended then.
+        :raises MetadataLogError: the log cannot be read, other nodes have a vote, or a feature level is not supported
+            or differs from `features`. Nothing has been appended in this case.
         """
         self.quorum.load()
         levels = self.loader.image.features
@@ -124,7 +126,7 @@ class ControllerMetadata(NodeMetadata):
             self._tasks.stop()
 
     def _start_tasks(self) -> None:
-        """Starts what a controller of other brokers does from time to time."""
+        """Starts the periodic tasks."""
         if self._scheduler is None:
             return
         if self._tasks is None:
@@ -134,10 +136,12 @@ class ControllerMetadata(NodeMetadata):
         self._tasks.start()
 
     def _check_levels(self, levels: Mapping[str, int]) -> None:
-        """Refuses to serve at levels that this node does not know, or that differ from the given ones.
+        """Checks that the feature levels are supported, and do not differ from the given ones.
 
         Only ``kraft.version`` is raised after the bootstrap, before the first broker registers: until then it may be
-        below the wanted level.
+        lower than the given level.
+
+        :raises MetadataLogError: a level is not supported, or differs
         """
         bootstrap.check_supported(levels)
         now = {KRAFT_VERSION: self.quorum.kraft.version, **levels}

@@ -1,6 +1,6 @@
 """The valid names of topics, and the internal topics.
 
-Knows nothing of the topics that there are. Rules of Apache Kafka's ``org.apache.kafka.common.internals.Topic``.
+Knows nothing of existing topics. The rules are those of Apache Kafka's ``org.apache.kafka.common.internals.Topic``.
 """
 
 from barnabas.errors import InvalidTopicException
@@ -11,7 +11,7 @@ SHARE_GROUP_STATE = "__share_group_state"
 CLUSTER_METADATA = "__cluster_metadata"
 
 INTERNAL = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
-"""Topics that clients see as internal. The metadata log is not one of them: clients do not see it at all."""
+"""Topics that clients see as internal. The metadata log is not included, since clients do not see it."""
 
 MAX_LENGTH = 249
 INVALID = "Topic name is invalid: "
@@ -21,7 +21,7 @@ _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 def check_topic_name(name: str) -> None:
     """Checks the name of a topic.
 
-    :raises InvalidTopicException: no topic may have it
+    :raises InvalidTopicException: the name is not valid
     """
     if not name:
         raise InvalidTopicException(f"{INVALID}the empty string is not allowed")

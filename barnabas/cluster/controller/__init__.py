@@ -1,4 +1,4 @@
 """The controller: turns commands into records of the metadata log.
 
-Knows nothing of requests, or of how the quorum commits.
+Knows nothing of requests, nor of how the quorum commits records.
 """

@@ -1,6 +1,6 @@
-"""Decides on ACLs: which can be created, and which ones filters delete.
+"""Decides on ACLs: which ones can be created, and which ones are deleted by filters.
 
-Knows nothing of what they allow. Rules of Apache Kafka's ``AclControlManager``.
+Knows nothing of what ACLs allow. The rules are those of Apache Kafka's ``AclControlManager``.
 """
 
 from barnabas.cluster.controller.commands import CreateAcls, DeleteAcls
@@ -18,11 +18,11 @@ NAMES = {
     Operation: "operation",
     Permission: "permissionType",
 }
-"""The codes of an ACL, as Apache Kafka's errors name them."""
+"""The codes of an ACL, with their names in Apache Kafka's error messages."""
 
 
 def create_acls(command: CreateAcls, image: MetadataImage, around: Surroundings) -> Decision:
-    """Creates each ACL by itself. One that exists is created again without a record."""
+    """Creates each ACL independently. An ACL that exists succeeds without a record."""
     new: dict[Acl, None] = {}
     results: list[KafkaError | None] = []
     for acl in command.acls:
@@ -38,11 +38,11 @@ def create_acls(command: CreateAcls, image: MetadataImage, around: Surroundings)
 
 
 def check_acl(acl: Acl) -> None:
-    """Checks an ACL that is to be created.
+    """Checks a new ACL.
 
-    :raises InvalidRequest: a code is unknown, a name is empty, the principal has no type, or the cluster is not named
-        :data:`CLUSTER_NAME`
-    :raises UnknownServerError: a code is one of filters only, as Apache Kafka answers
+    :raises InvalidRequest: a code is unknown, a name is empty, the principal has no type, or the resource is the
+        cluster with another name than :data:`CLUSTER_NAME`
+    :raises UnknownServerError: a code is valid only in filters, as in Apache Kafka
     """
     codes = (
         (ResourceType, acl.resource_type, (ResourceType.ANY,)),
@@ -67,7 +67,7 @@ def check_acl(acl: Acl) -> None:
 
 
 def delete_acls(command: DeleteAcls, image: MetadataImage, around: Surroundings) -> Decision:
-    """Deletes the ACLs that match the filters. One that matches several filters is in the result of each."""
+    """Deletes the ACLs that match the filters. An ACL that matches several filters is in the result of each of them."""
     results: list[list[Acl] | KafkaError] = []
     matched: dict[Acl, None] = {}
     for each in command.filters:

@@ -1,4 +1,4 @@
-"""The first records of a cluster: ``bootstrap.checkpoint``, and what a new leader appends before anything else.
+"""The first records of a cluster: ``bootstrap.checkpoint``, and the activation records of a new leader.
 
 Knows nothing of elections. Apache Kafka's ``BootstrapDirectory`` and ``ActivationRecordsGenerator``.
 """
@@ -25,7 +25,7 @@ FILE_NAME = "bootstrap.checkpoint"
 def read_or_format(files: Files, path: str, wanted: Mapping[str, int], now_ms: int) -> list[Any]:
     """Returns the records of ``bootstrap.checkpoint``; writes the file first where there is none.
 
-    :param wanted: levels of features that a new file gets where they differ from the default ones
+    :param wanted: feature levels of a new file that differ from the defaults
     :raises MetadataLogError: the file is damaged or lacks ``metadata.version``
     """
     if files.exists(path):
@@ -62,7 +62,9 @@ def levels_of(bootstrap: Sequence[Any]) -> dict[str, int]:
 
 
 def activation_records(bootstrap: Sequence[Any], min_insync_replicas: int) -> list[Any]:
-    """Returns what the first leader of a cluster appends, in a transaction where the level allows it (KIP-868)."""
+    """Returns the records that the first leader of a cluster appends, in a transaction if the level allows it
+    (KIP-868).
+    """
     records = first_records(bootstrap, min_insync_replicas)
     if levels_of(bootstrap)[METADATA_VERSION] >= METADATA_TRANSACTIONS:
         return [BeginTransactionRecord(name="Bootstrap records"), *records, EndTransactionRecord()]
@@ -70,14 +72,14 @@ def activation_records(bootstrap: Sequence[Any], min_insync_replicas: int) -> li
 
 
 def aborted_transaction() -> list[Any]:
-    """Returns what a leader appends when the log ends within a transaction of an earlier leader."""
+    """Returns the records that a leader appends when the log ends in a transaction of an earlier leader."""
     return [AbortTransactionRecord(reason="The leader that began it has stopped")]
 
 
 def check_supported(levels: Mapping[str, int]) -> None:
-    """Checks that this node knows the cluster's levels.
+    """Checks that this node supports the cluster's feature levels.
 
-    :raises MetadataLogError: a feature or its level is unknown here
+    :raises MetadataLogError: a feature or its level is not supported
     """
     for name, level in levels.items():
         known = FEATURES.get(name)

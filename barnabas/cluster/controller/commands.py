@@ -1,7 +1,7 @@
 """The commands of the controller, and their results.
 
-Knows nothing of how it is done, and nothing of requests: a handler turns a request into one of these. An answer holds
-an error as the exception that it is, or None.
+Knows nothing of requests, nor of how commands are decided: a handler turns a request into a command. Errors in results
+are exceptions, or None.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,23 +16,23 @@ from barnabas.security.acls import Acl, AclFilter
 
 
 class MutationQuota(Protocol):
-    """What a client may change of the cluster (KIP-599; ``ControllerRequestContext.applyPartitionChangeQuota``)."""
+    """The quota of a client for mutations (KIP-599; ``ControllerRequestContext.applyPartitionChangeQuota``)."""
 
     def begin(self) -> None:
-        """Forgets what was counted: the command is decided from its beginning, for the first time or again."""
+        """Resets the count: the command is decided for the first time, or again."""
 
     def count(self, partitions: int) -> None:
-        """Counts partitions that are to be created or deleted.
+        """Counts partitions to be created or deleted.
 
-        :raises ThrottlingQuotaExceeded: the quota is used up, and refuses what goes beyond it
+        :raises ThrottlingQuotaExceeded: the quota is exhausted and strict
         """
 
 
 class NoQuota:
-    """Lets a client change what it wants."""
+    """A quota without a limit."""
 
     def begin(self) -> None:
-        """Has nothing to forget."""
+        """Does nothing."""
 
     def count(self, partitions: int) -> None:
         """Counts nothing."""
@@ -42,7 +42,7 @@ NO_QUOTA = NoQuota()
 
 
 class NewTopic(NamedTuple):
-    """A topic to create: by counts (-1: the broker's default), or with assigned replicas for each partition."""
+    """A topic to create, with counts (-1: the broker's default) or with the assigned replicas of each partition."""
 
     name: str
     num_partitions: int = -1
@@ -58,7 +58,7 @@ class CreateTopics(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """The result for a :class:`NewTopic`. ``configs`` are the ones that the command gave it."""
+    """The result of a :class:`NewTopic`. ``configs`` are those of the command."""
 
     name: str
     error: KafkaError | None = None
@@ -69,7 +69,7 @@ class CreatedTopic(NamedTuple):
 
 
 class DeleteTopics(NamedTuple):
-    """Names each topic by name, or by id; the id is zero where there is a name."""
+    """Each topic has a name, or an id; the id is zero if there is a name."""
 
     topics: Sequence[tuple[str | None, bytes]]
     quota: MutationQuota = NO_QUOTA
@@ -113,7 +113,7 @@ class ConfigChange(NamedTuple):
 
 class ConfigResource(NamedTuple):
     type: int  #: 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group
-    name: str  #: of a broker: its id, or empty for all brokers
+    name: str  #: the id of a broker, or empty for all brokers
 
 
 class IncrementalAlterConfigs(NamedTuple):
@@ -140,15 +140,15 @@ PREFERRED, UNCLEAN = range(2)
 
 class ElectLeaders(NamedTuple):
     election_type: int
-    partitions: Sequence[tuple[str, Sequence[int]]] | None  #: None: all that need an election
+    partitions: Sequence[tuple[str, Sequence[int]]] | None  #: None: all partitions that need an election
 
 
 class BalanceLeaders(NamedTuple):
-    """Gives partitions back to their preferred leaders. The result says whether there may be more to do."""
+    """Elects the preferred leaders of partitions. The result is whether there may be more to elect."""
 
 
 class ElectUncleanLeaders(NamedTuple):
-    """Elects leaders that are not in sync, where that is allowed and nobody leads. The result is as above."""
+    """Elects unclean leaders of partitions without a leader, where configs allow it. The result is as above."""
 
 
 class PartitionResult(NamedTuple):
@@ -160,24 +160,24 @@ PartitionResults = list[tuple[str, list[PartitionResult]]]
 
 
 class AlterPartitionReassignments(NamedTuple):
-    """The target replicas of each partition; None cancels the reassignment in progress (KIP-455)."""
+    """The target replicas of each partition; None cancels a reassignment (KIP-455)."""
 
     topics: Sequence[tuple[str, Sequence[tuple[int, Sequence[int] | None]]]]
     allow_replication_factor_change: bool = True
 
 
 class IsrChange(NamedTuple):
-    """The ISR that the leader of a partition wants, and what it takes for the partition's state."""
+    """The ISR that the leader of a partition proposes, and the partition's epochs as the leader knows them."""
 
     partition: int
-    isr: Sequence[tuple[int, int]]  #: ids and epochs of brokers; -1 for an epoch that the leader does not know
+    isr: Sequence[tuple[int, int]]  #: ids and epochs of brokers; -1 if the leader does not know the epoch
     leader_epoch: int
     partition_epoch: int
     leader_recovery_state: int = 0
 
 
 class AlterPartition(NamedTuple):
-    """Changes ISRs (KIP-497). The result has an :class:`AlteredPartition` for each, by topic."""
+    """Changes ISRs (KIP-497). The result has an :class:`AlteredPartition` for each partition, by topic."""
 
     broker_id: int
     broker_epoch: int
@@ -187,36 +187,38 @@ class AlterPartition(NamedTuple):
 class AlteredPartition(NamedTuple):
     partition: int
     error: KafkaError | None = None
-    image: PartitionImage | None = None  #: its state, if there is no error
+    image: PartitionImage | None = None  #: the state, if there is no error
 
 
 # ---------------------------------------------------------------- nodes
 
 
 class RegisterBroker(NamedTuple):
-    """Registers a broker that has started. It is fenced until a heartbeat asks for the contrary."""
+    """Registers a broker that has started. It is fenced until it wants to be unfenced in a heartbeat."""
 
     id: int
     incarnation_id: bytes
     endpoints: Sequence[Endpoint]
     log_dirs: Sequence[bytes]
-    features: Mapping[str, tuple[int, int]]  #: the levels that it supports, by the names of features
+    features: Mapping[str, tuple[int, int]]  #: the supported levels by the names of features
     cluster_id: str
     rack: str | None = None
-    previous_epoch: int = -1  #: its epoch at the last clean stop, -1 after an unclean one
+    previous_epoch: int = -1  #: the epoch at the last clean shutdown, -1 after an unclean one
     is_migrating: bool = False  #: whether it is a ZooKeeper broker
 
 
 class BrokerHeartbeat(NamedTuple):
-    """Says that a broker lives, how far it has come, and what it wants. The result is a :class:`HeartbeatResult`."""
+    """The heartbeat of a broker: its metadata offset, and the state that it wants. The result is a
+    :class:`HeartbeatResult`.
+    """
 
     id: int
     epoch: int
-    metadata_offset: int  #: the last one that it has applied
+    metadata_offset: int  #: the last offset that the broker has applied
     want_fence: bool = False
     want_shut_down: bool = False
     offline_log_dirs: Sequence[bytes] = ()
-    cordoned_log_dirs: Sequence[bytes] | None = None  #: None: as before
+    cordoned_log_dirs: Sequence[bytes] | None = None  #: None: unchanged
 
 
 class HeartbeatResult(NamedTuple):
@@ -226,21 +228,21 @@ class HeartbeatResult(NamedTuple):
 
 
 class FenceStaleBroker(NamedTuple):
-    """Fences a broker that has not been heard of for too long. The result says whether there may be more of them."""
+    """Fences a broker whose session has expired. The result is whether there may be more of them."""
 
 
 class WriteNoOp(NamedTuple):
-    """Writes a record that changes nothing."""
+    """Writes a NoOpRecord."""
 
 
 class UnregisterBroker(NamedTuple):
-    """Removes a broker that does not come back from the cluster."""
+    """Unregisters a broker."""
 
     id: int
 
 
 class AssignReplicasToDirs(NamedTuple):
-    """Records the directories of a broker's replicas. The result has an error or None for each."""
+    """Records the directories of a broker's replicas. The result has an error or None for each assignment."""
 
     broker_id: int
     broker_epoch: int
@@ -258,7 +260,7 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 class FeatureUpdate(NamedTuple):
-    """A new level of a feature, and the direction that the caller allows (KIP-584)."""
+    """A new level of a feature, and the direction that is allowed (KIP-584)."""
 
     name: str
     level: int
@@ -266,14 +268,14 @@ class FeatureUpdate(NamedTuple):
 
 
 class UpdateFeatures(NamedTuple):
-    """Names each feature once."""
+    """The updates of different features."""
 
     updates: Sequence[FeatureUpdate]
     validate_only: bool = False
 
 
 class AllocateProducerIds(NamedTuple):
-    """Allocates a block of producer ids. The result is its first id and its size."""
+    """Allocates a block of producer ids. The result is the first id and the size of the block."""
 
     broker_id: int
     broker_epoch: int
@@ -283,30 +285,30 @@ class AllocateProducerIds(NamedTuple):
 
 
 class CreateAcls(NamedTuple):
-    """The result has an error or None for each."""
+    """Creates ACLs. The result has an error or None for each."""
 
     acls: Sequence[Acl]
 
 
 class DeleteAcls(NamedTuple):
-    """The result has the deleted ACLs, or an error, for each filter."""
+    """Deletes ACLs. The result has the deleted ACLs, or an error, for each filter."""
 
     filters: Sequence[AclFilter]
 
 
 class QuotaAlteration(NamedTuple):
-    """New values of an entity's quotas; None removes one. The name of a default entity is None."""
+    """New values of an entity's quotas; None removes a quota. The name of a default entity is None."""
 
     entity: Mapping[str, str | None]  #: names by types
     values: Sequence[tuple[str, float | None]]
 
 
 class AlterClientQuotas(NamedTuple):
-    """The result has an :class:`AlteredQuotas` for each entity."""
+    """Changes quotas. The result has an :class:`AlteredQuotas` for each entity."""
 
     alterations: Sequence[QuotaAlteration]
     validate_only: bool = False
-    unresolvable: Collection[str] = ()  #: addresses that are none, and names that no address is known for
+    unresolvable: Collection[str] = ()  #: invalid IP addresses, and names that cannot be resolved
 
 
 class AlteredQuotas(NamedTuple):
@@ -315,42 +317,42 @@ class AlteredQuotas(NamedTuple):
 
 
 class CreateDelegationToken(NamedTuple):
-    """Names principals in Kafka's notation. The result has the token's record and its secret."""
+    """Creates a token; principals are in Kafka's notation. The result has the token's record and its secret."""
 
     owner: str
     requester: str
     renewers: Sequence[str] = ()
-    max_lifetime_ms: int = -1  #: 0 and less: the longest that is configured
+    max_lifetime_ms: int = -1  #: 0 or less: the configured maximum
 
 
 class RenewDelegationToken(NamedTuple):
-    """The result is when the token expires, in milliseconds since 1970."""
+    """Renews a token. The result is its expiry, in milliseconds since 1970."""
 
     hmac: bytes
     requester: str
-    period_ms: int = -1  #: from now on; 0 and less: the usual one
+    period_ms: int = -1  #: from now on; 0 or less: the configured default
 
     def __repr__(self) -> str:
         return f"RenewDelegationToken({self.requester})"  # the HMAC is a password
 
 
 class ExpireDelegationToken(NamedTuple):
-    """The result is when the token expires, in milliseconds since 1970."""
+    """Sets the expiry of a token. The result is its expiry, in milliseconds since 1970."""
 
     hmac: bytes
     requester: str
-    period_ms: int = -1  #: from now on; less than 0: at once
+    period_ms: int = -1  #: from now on; less than 0: immediately
 
     def __repr__(self) -> str:
         return f"ExpireDelegationToken({self.requester})"
 
 
 class RemoveExpiredTokens(NamedTuple):
-    """Removes delegation tokens that have expired. The result says whether there may be more of them."""
+    """Removes expired delegation tokens. The result is whether there may be more of them."""
 
 
 class ScramUpsertion(NamedTuple):
-    """A user's new credential; its bytes are secrets, which are not shown."""
+    """A user's new credential; its bytes are secrets, which ``repr`` hides."""
 
     user: str
     mechanism: int
@@ -368,7 +370,7 @@ class ScramDeletion(NamedTuple):
 
 
 class AlterUserScramCredentials(NamedTuple):
-    """The result has an :class:`AlteredCredentials` for each user."""
+    """Changes credentials. The result has an :class:`AlteredCredentials` for each user."""
 
     deletions: Sequence[ScramDeletion]
     upsertions: Sequence[ScramUpsertion]
@@ -379,10 +381,12 @@ class AlteredCredentials(NamedTuple):
     error: KafkaError | None = None
 
 
-# ---------------------------------------------------------------- records as they are
+# ---------------------------------------------------------------- given records
 
 
 class WriteRecords(NamedTuple):
-    """Records that somebody else has decided: those of a saved state that a test restores. There is no result."""
+    """Writes records that are decided elsewhere, such as those of a saved state that a test restores. There is no
+    result.
+    """
 
     records: Sequence[Any]

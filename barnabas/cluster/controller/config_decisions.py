@@ -1,7 +1,7 @@
-"""Decides on configs that are kept in the metadata log: of topics, brokers, client metrics and groups.
+"""Decides on the configs in the metadata log: those of topics, brokers, client metrics and groups.
 
-Knows nothing of what any config means: rules that are passed in say which values may be set. Errors are those of
-Apache Kafka's ``ConfigAdminManager`` and ``ConfigurationControlManager``.
+Knows nothing of what a config means: rules that are passed in define the valid values. The errors are those of Apache
+Kafka's ``ConfigAdminManager`` and ``ConfigurationControlManager``.
 """
 
 import re
@@ -31,14 +31,14 @@ from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord
 
 CORDONED = "cordoned.log.dirs"
 KINDS = (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
-"""Resource types whose configs are kept."""
+"""The types of resources with configs."""
 
 Requested = TypeVar("Requested", ConfigChange, tuple[str, str | None])
 Configs = Mapping[str, str]
 
 
 def incremental_alter_configs(command: IncrementalAlterConfigs, image: MetadataImage, around: Surroundings) -> Decision:
-    """Changes single configs, and leaves the others (KIP-339)."""
+    """Changes single configs, and keeps the others (KIP-339)."""
 
     def wanted(resource: ConfigResource, changes: Sequence[ConfigChange], before: Configs) -> dict[str, str]:
         check_keys([change.name for change in changes])
@@ -56,7 +56,7 @@ def incremental_alter_configs(command: IncrementalAlterConfigs, image: MetadataI
 
 
 def alter_configs(command: AlterConfigs, image: MetadataImage, around: Surroundings) -> Decision:
-    """Sets these configs, and removes all others of the resource."""
+    """Replaces the configs of each resource."""
 
     def wanted(resource: ConfigResource, configs: Sequence[tuple[str, str | None]], before: Configs) -> dict[str, str]:
         check_keys([name for name, _ in configs])
@@ -74,7 +74,7 @@ def altered(
     *,
     validate_only: bool,
 ) -> Decision:
-    """Decides each resource by itself: the requested changes give the new configs, and these the records."""
+    """Decides on each resource independently: returns the records for the new configs that ``wanted`` returns."""
     times = Counter(resource for resource, _ in resources)
     records: list[object] = []
     results = []
@@ -108,7 +108,7 @@ def altered(
 def check_resource(resource: ConfigResource) -> None:
     """Checks the name of a resource.
 
-    :raises KafkaError: no resource of that type can have the name
+    :raises KafkaError: the name is not valid for this type
     """
     if resource.type == TOPIC_RESOURCE:
         if not resource.name:
@@ -127,7 +127,7 @@ def check_resource(resource: ConfigResource) -> None:
 def check_broker_name(name: str) -> None:
     """Checks that the name is a node id (``ControllerConfigurationValidator.validateBrokerName``).
 
-    :raises InvalidRequest: it is not
+    :raises InvalidRequest: the name is no node id
     """
     if not re.fullmatch(r"[+-]?\d{1,10}", name):
         raise InvalidRequest("Unable to parse broker name as a base 10 number.")
@@ -147,9 +147,9 @@ def check_values(without_value: Iterable[str]) -> None:
 
 
 def check_min_insync_replicas(resource: ConfigResource, names: Sequence[str], before: Configs, after: Configs) -> None:
-    """Checks that all brokers keep one ``min.insync.replicas`` while eligible leader replicas are tracked (KIP-966).
+    """Checks that all brokers have the same ``min.insync.replicas`` while ELRs are enabled (KIP-966).
 
-    :raises InvalidConfig: the change would let them differ
+    :raises InvalidConfig: the values would differ
     """
     if resource.name and MIN_INSYNC_REPLICAS in names:
         raise InvalidConfig(f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled.")
@@ -160,7 +160,7 @@ def check_min_insync_replicas(resource: ConfigResource, names: Sequence[str], be
 def check_cordoned(before: Configs, after: Configs, image: MetadataImage) -> None:
     """Checks that the metadata.version can record cordoned directories.
 
-    :raises InvalidConfig: it is too low
+    :raises InvalidConfig: the metadata.version is too low
     """
     is_news = CORDONED in after and after[CORDONED] != before.get(CORDONED)
     if is_news and image.metadata_version < CORDONED_DIRECTORIES:
@@ -170,13 +170,13 @@ def check_cordoned(before: Configs, after: Configs, image: MetadataImage) -> Non
         )
 
 
-# ---------------------------------------------------------------- what comes of it
+# ---------------------------------------------------------------- the new configs
 
 
 def changed(resource: ConfigResource, change: ConfigChange, before: Configs, around: Surroundings) -> str | None:
-    """Returns the value of a config after one operation; None when it is removed.
+    """Returns the value of a config after one operation; None if it is removed.
 
-    :raises KafkaError: the operation is unknown, or needs a list
+    :raises KafkaError: the operation is unknown, or the config is not a list
     """
     if change.operation == SET:
         return change.value
@@ -205,7 +205,7 @@ def listed(text: str) -> list[str]:
 
 
 def changes(resource: ConfigResource, before: Configs, after: Configs, image: MetadataImage) -> list[object]:
-    """Returns the records that turn the old configs into the new ones."""
+    """Returns the records that change the old configs to the new ones."""
     records: list[object] = []
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):

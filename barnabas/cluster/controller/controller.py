@@ -1,6 +1,6 @@
-"""The active controller: turns commands into records of the metadata log, and answers once they are committed.
+"""The active controller: turns commands into records of the metadata log, and returns results once they are committed.
 
-Knows nothing of requests, or of how the quorum commits. Apache Kafka's ``QuorumController``.
+Knows nothing of requests, nor of how the quorum commits records. Apache Kafka's ``QuorumController``.
 """
 
 import logging
@@ -28,11 +28,11 @@ from barnabas.wire.messages.metadata_records import (
 logger = logging.getLogger(__name__)
 
 Done = Callable[[Any, KafkaError | None], object]
-"""Called once with a command's result and None, or with None and why the command was refused or lost."""
+"""Called once with a command's result and None, or with None and the error."""
 
 
 def logged(what: str) -> Done:
-    """Returns a :data:`Done` for a command without a caller that waits: it logs the error, if there is one."""
+    """Returns a :data:`Done` for a command without a caller: it logs the error, if there is one."""
 
     def done(result: Any, error: KafkaError | None) -> None:
         if error is not None:
@@ -42,7 +42,7 @@ def logged(what: str) -> Done:
 
 
 class _Deferred(NamedTuple):
-    """A result that is answered when the log is committed up to ``offset``, inclusive."""
+    """A result that is returned when the log is committed up to ``offset``, inclusive."""
 
     offset: int
     result: Any
@@ -50,11 +50,13 @@ class _Deferred(NamedTuple):
 
 
 class Controller:
-    """Decides on the newest state, of which the end may not be committed yet.
+    """Decides on the newest state, whose last records may not be committed yet.
 
     A :class:`~barnabas.cluster.quorum.client.QuorumListener` that comes after the loader of the same node: results are
-    answered when the loader has applied them. ``committed_image`` returns the loader's image, ``activation_records``
-    what a new leader appends first, given that image.
+    returned after the loader has applied their records.
+
+    :param committed_image: returns the loader's image
+    :param activation_records: returns the first records of a new leader, given that image
 
     :param resident: the id of the broker in the same process, if no other controller can become active
     """
@@ -72,7 +74,7 @@ class Controller:
         cluster_id: str = "",
         resident: int | None = None,
     ) -> None:
-        self.image = MetadataImage()  #: the newest state, while this node leads
+        self.image = MetadataImage()  #: the newest state, while this controller is active
         self.heartbeats = Heartbeats(clock, lambda: settings()["broker.session.timeout.ms"], resident=resident)
         self._quorum = quorum
         self._committed_image = committed_image
@@ -86,22 +88,22 @@ class Controller:
 
     @property
     def is_active(self) -> bool:
-        """Whether this controller decides."""
+        """Whether this controller is active."""
         return self._quorum.is_leader
 
     @property
     def next_offset(self) -> int:
-        """The offset that the next record gets."""
+        """The offset of the next record."""
         return self._quorum.next_offset
 
     # ------------------------------------------------------------ commands
 
     def submit(self, command: Any, done: Done) -> None:
-        """Decides the command now, and calls ``done`` when its records are committed.
+        """Decides on the command immediately, and calls ``done`` when its records are committed.
 
-        A command without records is answered when everything that the decision saw is committed. Errors:
-        NOT_CONTROLLER where this node does not lead, or stops leading before the records are committed;
-        KAFKA_STORAGE_ERROR where they cannot be written; and what the decision refuses.
+        A command without records is done when the state that the decision has read is committed. ``done`` gets
+        NotController if this node is not the leader, or loses leadership before the records are committed,
+        KafkaStorageError if they cannot be written, or the error of the decision.
         """
         try:
             result = self._decided(command)
@@ -115,7 +117,7 @@ class Controller:
         offset = self._quorum.next_offset - 1
         if self._committed_image().offset >= offset:
             done(result, None)
-        elif not self._quorum.is_leader:  # the disk failed as the records were written
+        elif not self._quorum.is_leader:  # the disk has failed
             done(None, NotController())
         else:
             self._deferred.append(_Deferred(offset, result, done))
@@ -126,7 +128,7 @@ class Controller:
         decision = self._decide(command, self._quorum.next_offset)
         batches = self._encoded(decision.records)
         if len(batches) > 1 and self.image.metadata_version >= METADATA_TRANSACTIONS:
-            # Decided again, since the record that begins the transaction takes the first offset.
+            # Decided again, since the BeginTransactionRecord takes the first offset.
             decision = self._decide(command, self._quorum.next_offset + 1)
             batches = self._encoded([BeginTransactionRecord(), *decision.records, EndTransactionRecord()])
         if decision.raises_kraft_version:
@@ -157,7 +159,7 @@ class Controller:
         return list(encode_batches(records, metadata_version=version, timestamp=self._clock.time_ms(), epoch=epoch))
 
     def _append(self, batches: Sequence[EncodedBatch]) -> None:
-        """Applies the records as well, before the quorum may answer for them."""
+        """Applies the records, too, before the quorum can commit them."""
         records = [record for batch in batches for record in batch.records if type(record) not in _FRAMES]
         after, _ = self.image.apply(records)
         before, self.image = self.image, after
@@ -168,7 +170,7 @@ class Controller:
             raise
 
     def snapshot_loaded(self, snapshot_id: SnapshotId, records: Sequence[Any], timestamp: int) -> None:
-        """A leader never loads a snapshot, and others do not decide."""
+        """Does nothing: a leader never loads a snapshot, and other controllers are not active."""
 
     def committed(self, batches: Sequence[CommittedBatch]) -> None:
         deferred, offset = self._deferred, batches[-1].last_offset
@@ -177,7 +179,7 @@ class Controller:
             _call(done, result, None)
 
     def leadership_changed(self, leadership: Leadership) -> None:
-        """Becomes active, or stops: drops uncommitted decisions, and answers their callers NOT_CONTROLLER."""
+        """Becomes active, or inactive: drops uncommitted state, and fails its commands with NotController."""
         self.image = self._committed_image()
         deferred, self._deferred = self._deferred, deque()
         for each in deferred:
@@ -194,7 +196,7 @@ _FRAMES = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)
 
 
 def _call(done: Done, result: Any, error: KafkaError | None) -> None:
-    """Calls back; a bug in one callback must not keep the others waiting."""
+    """Calls ``done``. An unexpected error is logged, so that other callbacks are still called."""
     try:
         done(result, error)
     except Exception:

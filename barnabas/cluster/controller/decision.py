@@ -1,4 +1,4 @@
-"""The terms of a decision: what it may look at, and what it consists of.
+"""The input and the output of decisions.
 
 Knows nothing of any command.
 """
@@ -12,20 +12,20 @@ from barnabas.cluster.controller.heartbeats import Heard, Heartbeats
 from barnabas.config.settings import Settings
 
 MAX_RECORDS = 10_000
-"""The limit of records for one command (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
+"""The maximum number of records of a command (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
 
 
 class Decision(NamedTuple):
-    """The records to append, all or none, and the result once they are committed. Without records nothing changes."""
+    """The records to append atomically, and the result once they are committed. Without records nothing changes."""
 
     records: list[Any]
     result: Any
-    raises_kraft_version: bool = False  #: whether the quorum's own version goes up, before the records
-    heard: Heard | None = None  #: what the controller notes of a broker beside the records
+    raises_kraft_version: bool = False  #: whether ``kraft.version`` is raised, before the records
+    heard: Heard | None = None  #: the change of a broker's heartbeat state, which is not recorded
 
 
 class BrokerSettings(Settings, Protocol):
-    """The broker's settings, and which of them are static."""
+    """The broker's settings, dynamic and static."""
 
     dev: bool
 
@@ -50,13 +50,13 @@ class ConfigRules(Protocol):
 
 
 class Surroundings(NamedTuple):
-    """What a decision depends on beside the command and the image."""
+    """The input of a decision, beside the command and the image."""
 
     settings: BrokerSettings
     rules: ConfigRules
     random: Random
     heartbeats: Heartbeats
     cluster_id: str = ""
-    next_offset: int = 0  #: the offset that the decision's first record gets
+    next_offset: int = 0  #: the offset of the decision's first record
     kraft_version: int = 0  #: of the quorum, which is not part of the image
     time_ms: int = 0  #: in milliseconds since 1970

@@ -1,8 +1,7 @@
-"""The table of commands and the functions that decide them.
+"""The table of commands and the functions that decide on them.
 
-Knows nothing of the log. A decision is a pure function of the command, the image and its surroundings; the modules
-named ``*_decisions`` hold them. A module is imported with the first command that it decides, which makes a node start
-faster.
+Knows nothing of the log. A decision is a pure function of the command, the image and its surroundings, in a module
+``*_decisions``. A module is imported with the first command that it decides on, which makes the start of a node faster.
 """
 
 import importlib
@@ -50,7 +49,7 @@ _FOUND: dict[type, Decide] = {}
 
 
 def function_of(command: type) -> Decide:
-    """Returns the function that decides the commands of a class."""
+    """Returns the function that decides on the commands of a class."""
     found = _FOUND.get(command)
     if found is None:
         module, name = DECIDE[command].split(".")
@@ -62,6 +61,6 @@ def function_of(command: type) -> Decide:
 def decide(command: Any, image: MetadataImage, around: Surroundings) -> Decision:
     """Returns the records and the result of a command.
 
-    :raises KafkaError: the command as a whole is refused
+    :raises KafkaError: the whole command is refused
     """
     return function_of(type(command))(command, image, around)

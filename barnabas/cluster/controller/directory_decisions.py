@@ -1,6 +1,6 @@
-"""Decides on the log directories of replicas: brokers choose them, and report their choice and failures (KIP-858).
+"""Decides on the log directories of replicas, as brokers report their assignments and failures (KIP-858).
 
-Knows nothing of what is in a directory. Rules of Apache Kafka's ``ReplicationControlManager``
+Knows nothing of the content of directories. The rules are those of Apache Kafka's ``ReplicationControlManager``
 (``handleAssignReplicasToDirs``, ``handleDirectoriesOffline``, ``handleDirectoriesCordoned``).
 """
 
@@ -24,9 +24,9 @@ from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeReco
 
 
 def assign_replicas_to_dirs(command: AssignReplicasToDirs, image: MetadataImage, around: Surroundings) -> Decision:
-    """Records each assignment that is new. The result has an error or None for each.
+    """Records each new assignment. The result has an error or None for each.
 
-    A replica in a directory that is not online leaves the ISR.
+    A replica in an offline directory leaves the ISR.
     """
     if image.metadata_version < DIRECTORIES:
         raise UnsupportedVersion("Directory assignment is not supported yet.")
@@ -57,7 +57,10 @@ def assign_replicas_to_dirs(command: AssignReplicasToDirs, image: MetadataImage,
 
 
 def hosted(topic_id: bytes, index: int, broker_id: int, image: MetadataImage) -> TopicImage:
-    """Returns the topic of a partition that the broker has a replica of."""
+    """Returns the topic of a partition with a replica on the broker.
+
+    :raises NotLeaderOrFollower: the broker has no replica of it
+    """
     topic = image.topics_by_id.get(topic_id)
     if topic is None:
         raise UnknownTopicId
@@ -70,9 +73,9 @@ def hosted(topic_id: bytes, index: int, broker_id: int, image: MetadataImage) ->
 
 
 def taken_offline(broker_id: int, offline: Collection[bytes], terms: Terms) -> list[object]:
-    """Returns the records of directories that have failed: others lead the partitions in them, or nobody.
+    """Returns the records for failed directories: their replicas leave ISRs, and no longer lead.
 
-    A lower metadata.version does not know directories: there the broker itself answers KAFKA_STORAGE_ERROR.
+    There are none at a metadata.version without directories: there the broker itself answers KAFKA_STORAGE_ERROR.
     """
     image = terms.image
     broker = image.brokers[broker_id]
@@ -90,7 +93,7 @@ def taken_offline(broker_id: int, offline: Collection[bytes], terms: Terms) -> l
 
 
 def cordoned(broker: BrokerImage, log_dirs: Sequence[bytes], image: MetadataImage) -> list[object]:
-    """Returns the record of the cordoned directories if they have changed. They take no new partitions (KIP-1066)."""
+    """Returns the record of the cordoned directories, if they have changed. They get no new replicas (KIP-1066)."""
     if image.metadata_version < CORDONED_DIRECTORIES or set(log_dirs) == set(broker.cordoned_log_dirs):
         return []
     return [

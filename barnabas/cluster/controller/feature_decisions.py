@@ -1,7 +1,7 @@
-"""Decides on the finalized feature levels of a cluster: upgrades, downgrades, and the records they need.
+"""Decides on the finalized feature levels of a cluster: upgrades, downgrades, and their records.
 
-Knows nothing of requests, nor of what a level means. Rules of Apache Kafka's
-``FeatureControlManager``, and of its ``ConfigurationControlManager`` where eligible leader replicas begin.
+Knows nothing of requests, nor of what a level means. The rules are those of Apache Kafka's ``FeatureControlManager``,
+and of its ``ConfigurationControlManager`` when eligible leader replicas are enabled.
 """
 
 from collections.abc import Iterable
@@ -32,14 +32,14 @@ from barnabas.wire.messages.metadata_records import ConfigRecord, FeatureLevelRe
 
 
 def bootstrap_records(levels: dict[str, int] | None = None) -> list[FeatureLevelRecord]:
-    """Returns the records of ``bootstrap.checkpoint`` (``kafka-storage format``); by default the newest levels."""
+    """Returns the records of ``bootstrap.checkpoint`` (``kafka-storage format``), by default with the newest levels."""
     found = first_levels({}) if levels is None else levels
     return [FeatureLevelRecord(name=name, feature_level=level) for name, level in found.items()]
 
 
 def first_records(bootstrap: Iterable[object], min_insync_replicas: int) -> list[object]:
-    """Returns the first records of a cluster: those of the bootstrap, above all feature levels, and the cluster-wide
-    ``min.insync.replicas`` where eligible leader replicas are tracked.
+    """Returns the first records of a cluster: the bootstrap records (all feature levels first) and the cluster-wide
+    ``min.insync.replicas`` if eligible leader replicas are enabled.
     """
     records = list(bootstrap)
     levels = {each.name: each.feature_level for each in records if isinstance(each, FeatureLevelRecord)}
@@ -55,9 +55,9 @@ def for_all_brokers(min_insync_replicas: int) -> ConfigRecord:
 
 
 def update_features(command: UpdateFeatures, image: MetadataImage, around: Surroundings) -> Decision:
-    """Changes all of the levels, or none. ``kraft.version`` is the quorum's own: no record of the metadata raises it.
+    """Changes all levels, or none. A change of ``kraft.version`` has no metadata record: the quorum records it.
 
-    :raises InvalidUpdateVersion: a feature cannot have that level
+    :raises InvalidUpdateVersion: the level of a feature is not valid
     """
     levels = {METADATA_VERSION: image.metadata_version, KRAFT_VERSION: around.kraft_version, **image.features}
     after = levels | {update.name: update.level for update in command.updates}
@@ -84,7 +84,7 @@ def update_features(command: UpdateFeatures, image: MetadataImage, around: Surro
 def refusal(
     update: FeatureUpdate, before: int, metadata_version: int, node_id: int, image: MetadataImage
 ) -> str | None:
-    """Returns why the update is refused, in Kafka's words; None where it is not."""
+    """Returns why the update is refused, in Apache Kafka's words; None if it is valid."""
     name, level, _ = update
     if reason := refused_level(update, before, metadata_version, node_id, image):
         return f"Invalid update version {level} for feature {name}. {reason}"
@@ -119,7 +119,7 @@ def refused_level(
 
 
 def unsupported_elsewhere(name: str, level: int, node_id: int, image: MetadataImage) -> str | None:
-    """Returns which other node does not know the level (``FeatureControlManager.reasonNotSupported``)."""
+    """Returns which other node does not support the level (``FeatureControlManager.reasonNotSupported``)."""
     nodes = [(f"Broker {each.id}", each.features) for each in image.brokers.values()]
     if image.metadata_version >= CONTROLLER_REGISTRATION:
         nodes += [(f"Controller {each.id}", each.features) for each in image.controllers.values() if each.id != node_id]
@@ -131,7 +131,7 @@ def unsupported_elsewhere(name: str, level: int, node_id: int, image: MetadataIm
 
 
 def refused_downgrade(update: FeatureUpdate, before: int) -> str:
-    """Returns why a downgrade that would lose records is refused; Apache Kafka refuses the unsafe one, too."""
+    """Returns why a downgrade that would lose metadata is refused, even an unsafe one, as in Apache Kafka."""
     reason = "Refusing to perform the requested downgrade because it might delete metadata information."
     if update.upgrade_type == UNSAFE_DOWNGRADE:
         reason = "Unsafe metadata downgrade is not supported in this version."
@@ -139,7 +139,7 @@ def refused_downgrade(update: FeatureUpdate, before: int) -> str:
 
 
 def agreement(image: MetadataImage, around: Surroundings) -> list[ConfigRecord]:
-    """Returns the records that set one ``min.insync.replicas`` for the cluster, and remove it from single brokers."""
+    """Returns the records that set ``min.insync.replicas`` for the cluster, and remove it from single brokers."""
     records = []
     if MIN_INSYNC_REPLICAS not in image.configs_of(BROKER_RESOURCE, ""):
         records.append(for_all_brokers(around.settings.static(MIN_INSYNC_REPLICAS)))

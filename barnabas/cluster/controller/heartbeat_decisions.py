@@ -1,7 +1,7 @@
-"""Decides what follows from a heartbeat, or from its absence: brokers are fenced, unfenced, and shut down in order.
+"""Decides on the states of brokers by their heartbeats: fenced, unfenced, controlled shutdown.
 
-Knows nothing of time: the heartbeats that are passed in say whose session is over. Rules of Apache Kafka's
-``BrokerHeartbeatManager`` and of ``ReplicationControlManager.processBrokerHeartbeat`` (KIP-631).
+Knows nothing of time: the heartbeats that are passed in know whose session has expired. The rules are those of Apache
+Kafka's ``BrokerHeartbeatManager`` and of ``ReplicationControlManager.processBrokerHeartbeat`` (KIP-631).
 """
 
 from enum import Enum
@@ -18,18 +18,18 @@ from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeReco
 
 
 class State(Enum):
-    """What a broker is allowed to do (``BrokerControlState``)."""
+    """The state of a broker (``BrokerControlState``)."""
 
     FENCED = 0
     UNFENCED = 1
-    CONTROLLED_SHUTDOWN = 2  #: it still leads, or others may still take it for the leader
+    CONTROLLED_SHUTDOWN = 2  #: it still leads partitions, or other brokers may not know their new leaders
     SHUTDOWN_NOW = 3
 
 
 def broker_heartbeat(command: BrokerHeartbeat, image: MetadataImage, around: Surroundings) -> Decision:
-    """Changes the state of a broker as it wants, as far as it may.
+    """Changes the state of a broker as it wants, if that is allowed.
 
-    :raises StaleBrokerEpoch: it is not the registered incarnation
+    :raises StaleBrokerEpoch: the epoch is not that of the registration
     """
     broker = registered(command.id, command.epoch, image)
     now = state_of(broker, around)
@@ -51,7 +51,7 @@ def broker_heartbeat(command: BrokerHeartbeat, image: MetadataImage, around: Sur
         command.metadata_offset,
         fenced=is_fenced,
         shuts_down=then is State.CONTROLLED_SHUTDOWN,
-        is_gone=then is State.SHUTDOWN_NOW,  # it may register again at once
+        is_gone=then is State.SHUTDOWN_NOW,  # it may register again immediately
     )
     return Decision(records, HeartbeatResult(is_caught_up, is_fenced, then is State.SHUTDOWN_NOW), heard=heard)
 
@@ -63,7 +63,7 @@ def state_of(broker: BrokerImage, around: Surroundings) -> State:
 
 
 def next_state(now: State, command: BrokerHeartbeat, image: MetadataImage, around: Surroundings) -> State:
-    """Returns the state that a broker gets (``BrokerHeartbeatManager.calculateNextBrokerState``)."""
+    """Returns the next state of a broker (``BrokerHeartbeatManager.calculateNextBrokerState``)."""
     heartbeats = around.heartbeats
     if now is State.FENCED:
         if command.want_shut_down:
@@ -94,7 +94,7 @@ def has_active_brokers_but(broker_id: int, image: MetadataImage) -> bool:
 
 
 def changes(now: State, then: State, broker: BrokerImage, terms: Terms) -> list[object]:
-    """Returns the records with which a broker goes from one state to another."""
+    """Returns the records for a transition between two states."""
     if now is then:
         return []
     if then is State.UNFENCED:
@@ -105,7 +105,7 @@ def changes(now: State, then: State, broker: BrokerImage, terms: Terms) -> list[
 
 
 def fenced(broker: BrokerImage, terms: Terms) -> list[object]:
-    """Fences a broker. It leaves the ISRs, and others lead what it has led."""
+    """Returns the records that fence a broker. It leaves the ISRs, and other brokers lead its partitions."""
     if broker.fenced:
         return []
     record = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=1)
@@ -113,13 +113,13 @@ def fenced(broker: BrokerImage, terms: Terms) -> list[object]:
 
 
 def unfenced(broker: BrokerImage, terms: Terms) -> list[object]:
-    """Unfences a broker. It leads what nobody leads, where it may."""
+    """Returns the records that unfence a broker. It may become the leader of partitions without a leader."""
     record = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=-1)
     return [record, *changes_where(lambda each: each.leader == NO_LEADER, after(record, terms))]
 
 
 def shutting_down(broker: BrokerImage, terms: Terms) -> list[object]:
-    """Takes a broker that is about to stop out of leaders and ISRs, while it still answers."""
+    """Returns the records of a controlled shutdown: the broker leaves the ISRs, and others lead its partitions."""
     record = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=1)
     begins = [] if broker.in_controlled_shutdown else [record]
     return [*begins, *led_by_others(broker.id, after(record, terms))]
@@ -131,7 +131,7 @@ def after(record: object, terms: Terms) -> Terms:
 
 
 def fence_stale_broker(command: FenceStaleBroker, image: MetadataImage, around: Surroundings) -> Decision:
-    """Fences one broker whose session is over, so that what follows is seen before the next one is fenced."""
+    """Fences one broker whose session has expired, so that the decision on the next one sees the new state."""
     stale = around.heartbeats.stale()
     if stale is None:
         return Decision([], False)

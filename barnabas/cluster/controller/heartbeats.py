@@ -1,7 +1,7 @@
-"""What the active controller knows of brokers beside the log: when it last heard of each, and how far each has come.
+"""The active controller's unrecorded state of brokers: the last heartbeats, and the metadata offsets.
 
-Knows nothing of records: decisions read it, and the controller writes to it what it has heard. All of it is lost when
-another controller becomes active. Apache Kafka's ``BrokerHeartbeatManager`` and ``BrokerHeartbeatTracker``.
+Knows nothing of records: decisions read the state, and the controller updates it. A new active controller begins with
+none of it. Apache Kafka's ``BrokerHeartbeatManager`` and ``BrokerHeartbeatTracker``.
 """
 
 from collections.abc import Callable
@@ -11,51 +11,51 @@ from barnabas.clock import Clock
 from barnabas.cluster.image.image import MetadataImage
 
 NOTHING = -1
-"""The metadata offset of a broker that has not been heard of, and the shutdown offset of one that does not stop."""
+"""The metadata offset of a broker without a heartbeat, and the shutdown offset of one that does not shut down."""
 
 
 class Heard(NamedTuple):
-    """What a registration or a heartbeat says of a broker, once its records are appended."""
+    """A registration or a heartbeat of a broker, once its records are appended."""
 
     broker_id: int
     epoch: int
     metadata_offset: int = NOTHING
-    registers: bool = False  #: forgets what was known of the broker
+    registers: bool = False  #: whether it is a registration, which resets the state
     fenced: bool = False
-    shuts_down: bool = False  #: it is in a controlled shutdown: it may stop when others know the records before
-    is_gone: bool = False  #: it has no session any more
+    shuts_down: bool = False  #: whether it is in a controlled shutdown; it may stop when other brokers know the records
+    is_gone: bool = False  #: whether its session has ended
 
 
 class Known:
-    """What is known of one broker."""
+    """The state of one broker."""
 
     __slots__ = ("epoch", "last_contact", "metadata_offset", "registered_offset", "shutdown_offset")
 
     def __init__(self, registered_offset: int) -> None:
-        self.registered_offset = registered_offset  #: of its registration, or later
+        self.registered_offset = registered_offset  #: the offset of its registration, or a later one
         self.metadata_offset = NOTHING
         self.shutdown_offset = NOTHING
-        self.epoch = NOTHING  #: of its session
+        self.epoch = NOTHING  #: the broker epoch of its session
         self.last_contact: float | None = None  #: in seconds; None: it has no session
 
 
 class Heartbeats:
-    """The brokers by their ids.
+    """The states of brokers by their ids.
 
     :param session_timeout_ms: returns ``broker.session.timeout.ms``
-    :param resident: the broker of this process, if there can be no other controller: it lives as long as this one, and
-        has applied what is committed
+    :param resident: the broker of this process, if there can be no other controller: its session never expires, and it
+        has applied all committed records
     """
 
     def __init__(self, clock: Clock, session_timeout_ms: Callable[[], int], *, resident: int | None = None) -> None:
         self.resident = resident
-        self.on_contact: Callable[[], object] = lambda: None  #: called when a session begins that can end
+        self.on_contact: Callable[[], object] = lambda: None  #: called when a session begins that can expire
         self._clock = clock
         self._session_timeout_ms = session_timeout_ms
         self._known: dict[int, Known] = {}
 
     def activate(self, image: MetadataImage) -> None:
-        """Gives each broker that is not fenced a session's time to be heard of."""
+        """Begins a session for each broker that is not fenced."""
         self._known = {}
         for broker in image.brokers.values():
             known = self._known[broker.id] = Known(image.offset)
@@ -76,7 +76,7 @@ class Heartbeats:
         return broker_id == self.resident or not self._is_over(known.last_contact)
 
     def registered_offset(self, broker_id: int) -> int:
-        """Returns the offset that the broker must have applied to know of its own registration."""
+        """Returns the offset that the broker must have applied to know its own registration."""
         known = self._known.get(broker_id)
         return NOTHING if known is None else known.registered_offset
 
@@ -85,7 +85,7 @@ class Heartbeats:
         return NOTHING if known is None else known.shutdown_offset
 
     def others_know(self, offset: int, broker_id: int, image: MetadataImage) -> bool:
-        """Returns whether all active brokers but this one have applied the metadata up to that offset."""
+        """Returns whether all other active brokers have applied the metadata up to that offset."""
         return all(
             known.metadata_offset >= offset
             for other, known in self._known.items()
@@ -98,7 +98,7 @@ class Heartbeats:
         return broker is not None and not broker.fenced and known.shutdown_offset == NOTHING
 
     def stale(self) -> tuple[int, int] | None:
-        """Returns the id and the epoch of a broker whose session is over; None if there is none."""
+        """Returns the id and the epoch of a broker whose session has expired; None if there is none."""
         for broker_id, known in self._known.items():
             if known.last_contact is not None and broker_id != self.resident and self._is_over(known.last_contact):
                 return broker_id, known.epoch
@@ -110,9 +110,9 @@ class Heartbeats:
     # ------------------------------------------------------------ for the controller
 
     def heard(self, heard: Heard, end_offset: int) -> None:
-        """Notes what was heard.
+        """Updates the state of a broker.
 
-        :param end_offset: of the last record that is appended
+        :param end_offset: the offset of the last appended record
         """
         known = self._known.get(heard.broker_id)
         if known is None:
@@ -138,7 +138,7 @@ class Heartbeats:
 
     @property
     def next_expiry(self) -> float | None:
-        """When the first session will be over unless it is renewed, in seconds; None if there is none."""
+        """When the first session expires unless it is renewed, in seconds; None if there is none."""
         contacts = [
             known.last_contact
             for broker_id, known in self._known.items()
@@ -147,7 +147,7 @@ class Heartbeats:
         return min(contacts) + self._session_timeout_ms() / 1000 if contacts else None
 
     def renew(self) -> None:
-        """Begins all sessions anew, after a time in which this process could not hear."""
+        """Renews all sessions, after a time in which this process could not read heartbeats."""
         for known in self._known.values():
             if known.last_contact is not None:
                 known.last_contact = self._clock.monotonic()

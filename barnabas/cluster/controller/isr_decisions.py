@@ -1,6 +1,7 @@
-"""Decides on ISRs: the leader of a partition says who is in sync, and the controller whether that can be (KIP-497).
+"""Decides on changes of ISRs that the leaders of partitions propose (KIP-497).
 
-Knows nothing of how a leader finds out. Rules of Apache Kafka's ``ReplicationControlManager.alterPartition``.
+Knows nothing of how a leader decides who is in sync. Rules of Apache Kafka's
+``ReplicationControlManager.alterPartition``.
 """
 
 from collections.abc import Sequence
@@ -25,9 +26,9 @@ from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
 
 def alter_partition(command: AlterPartition, image: MetadataImage, around: Surroundings) -> Decision:
-    """Changes ISRs, each partition by itself.
+    """Changes ISRs, each partition independently.
 
-    :raises StaleBrokerEpoch: the leader is not the registered incarnation of its broker
+    :raises StaleBrokerEpoch: the broker epoch is not that of the registration
     """
     leader = registered(command.broker_id, command.broker_epoch, image).id
     terms = Terms(image, around)
@@ -42,7 +43,7 @@ def alter_partition(command: AlterPartition, image: MetadataImage, around: Surro
 def altered(
     topic: TopicImage | None, wanted: IsrChange, leader: int, terms: Terms, records: list[PartitionChangeRecord]
 ) -> AlteredPartition:
-    """Returns the result for one partition, and adds its record."""
+    """Returns the result for one partition, and appends its record to ``records``."""
     try:
         if topic is None:
             raise UnknownTopicId
@@ -64,10 +65,10 @@ def altered(
 
 
 def checked(topic: TopicImage, wanted: IsrChange, leader: int, image: MetadataImage) -> PartitionImage:
-    """Returns the partition.
+    """Returns the partition, after checking the proposal.
 
-    :raises NotController: the leader knows newer epochs: another controller is active
-    :raises KafkaError: its change cannot be
+    :raises NotController: the leader knows a newer epoch, so another controller is active
+    :raises KafkaError: the proposal is not valid
     """
     partition = topic.partitions.get(wanted.partition)
     if partition is None:
@@ -92,9 +93,9 @@ def checked(topic: TopicImage, wanted: IsrChange, leader: int, image: MetadataIm
 
 
 def check_eligible(isr: Sequence[tuple[int, int]], image: MetadataImage) -> None:
-    """Checks that brokers can be in sync.
+    """Checks that brokers may be in the ISR.
 
-    :raises IneligibleReplica: one is fenced or shutting down, or has started again since
+    :raises IneligibleReplica: a broker is fenced, shutting down, or has been restarted since
     """
     for broker_id, epoch in isr:
         broker = image.brokers.get(broker_id)

@@ -1,7 +1,7 @@
-"""Decides on elections: those that somebody asks for, and those that the controller makes from time to time.
+"""Decides on elections: requested ones, and the periodic ones of the controller.
 
-Knows nothing of how one partition changes: ``partition_changes`` does. Errors and limits are those of Apache Kafka's
-``ReplicationControlManager``.
+Knows nothing of how one partition changes: ``partition_changes`` does. The errors and limits are those of Apache
+Kafka's ``ReplicationControlManager``.
 """
 
 from collections.abc import Callable
@@ -31,17 +31,17 @@ from barnabas.errors import (
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
 MAX_ELECTIONS = 1000
-"""The most elections that the controller makes at once (``MAX_ELECTIONS_PER_IMBALANCE``)."""
+"""The maximum number of elections in one periodic decision (``MAX_ELECTIONS_PER_IMBALANCE``)."""
 
 ELECTIONS = {PREFERRED: partition_changes.PREFERRED, UNCLEAN: partition_changes.UNCLEAN}
 
 
 def elect_leaders(command: ElectLeaders, image: MetadataImage, around: Surroundings) -> Decision:
-    """Elects the preferred leaders of partitions, or any leader where there is none.
+    """Elects the preferred leaders of partitions, or unclean leaders of partitions without a leader.
 
-    When all partitions are requested, the ones that need no election are left out of the result; their topics are not.
+    If all partitions are requested, those that need no election are left out of the result, but not their topics.
 
-    :raises InvalidRequest: there is no such type of election
+    :raises InvalidRequest: the election type is unknown
     """
     if command.election_type not in ELECTIONS:
         raise InvalidRequest(f"Unknown election type {command.election_type}")
@@ -89,11 +89,11 @@ def elected_anew(topic: TopicImage, index: int, election: int, terms: Terms) -> 
     return change.record()
 
 
-# ---------------------------------------------------------------- from time to time
+# ---------------------------------------------------------------- periodic elections
 
 
 def balance_leaders(command: BalanceLeaders, image: MetadataImage, around: Surroundings) -> Decision:
-    """Gives partitions back to their preferred leaders, where these can lead."""
+    """Elects the preferred leaders of partitions, if these may lead."""
     terms = Terms(image, around)
 
     def balanced(topic: TopicImage, index: int, partition: PartitionImage) -> PartitionChangeRecord | None:
@@ -105,7 +105,7 @@ def balance_leaders(command: BalanceLeaders, image: MetadataImage, around: Surro
 
 
 def elect_unclean_leaders(command: ElectUncleanLeaders, image: MetadataImage, around: Surroundings) -> Decision:
-    """Elects leaders where there are none, of topics for which an unclean election is allowed."""
+    """Elects unclean leaders of partitions without a leader, if the topic's config allows it."""
     terms = Terms(image, around)
 
     def found(topic: TopicImage, index: int, partition: PartitionImage) -> PartitionChangeRecord | None:
@@ -120,7 +120,7 @@ Elect = Callable[[TopicImage, int, PartitionImage], PartitionChangeRecord | None
 
 
 def at_most(elect: Elect, image: MetadataImage) -> Decision:
-    """Makes elections until there are too many. The result says whether there may be more to do."""
+    """Makes elections up to the limit. The result is whether there may be more."""
     records: list[object] = []
     for topic in image.topics_by_id.values():
         for index, partition in topic.partitions.items():

@@ -1,7 +1,7 @@
 """Decides on nodes: the registration of brokers and controllers, and blocks of producer ids.
 
-Knows nothing of what a broker does between its registration and its end: ``heartbeat_decisions`` does. Rules of Apache
-Kafka's ``ClusterControlManager`` and ``ProducerIdControlManager``.
+Knows nothing of the state of a registered broker: ``heartbeat_decisions`` does. The rules are those of Apache Kafka's
+``ClusterControlManager`` and ``ProducerIdControlManager``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,9 +54,9 @@ def feature_records(cls: type[Ranges], features: Mapping[str, tuple[int, int]]) 
 
 
 def registered(broker_id: int, epoch: int, image: MetadataImage) -> BrokerImage:
-    """Returns the broker that sends a request.
+    """Returns the broker that has sent a request.
 
-    :raises StaleBrokerEpoch: it is not registered, or another incarnation of it is
+    :raises StaleBrokerEpoch: it is not registered, or has another epoch
     """
     broker = image.brokers.get(broker_id)
     if broker is None:
@@ -72,8 +72,8 @@ def registered(broker_id: int, epoch: int, image: MetadataImage) -> BrokerImage:
 def register_broker(command: RegisterBroker, image: MetadataImage, around: Surroundings) -> Decision:
     """Registers a broker that has started, fenced. Its epoch is the offset of the first record.
 
-    An earlier incarnation leaves the ISRs; after an unclean stop, in which it may have lost its last acknowledged
-    records, the ELRs too (KIP-966). The same incarnation may register again, and keeps its epoch and state.
+    An earlier incarnation leaves the ISRs; after an unclean shutdown, in which it may have lost acknowledged records,
+    it leaves the ELRs, too (KIP-966). The same incarnation may register again, and keeps its epoch and state.
     """
     if command.cluster_id != around.cluster_id:
         text = f"Expected cluster ID {around.cluster_id}, but got cluster ID {command.cluster_id}"
@@ -115,7 +115,7 @@ def register_broker(command: RegisterBroker, image: MetadataImage, around: Surro
 def check_directories(command: RegisterBroker, image: MetadataImage) -> None:
     """Checks the directories of a broker.
 
-    :raises InvalidRegistration: there are none, one is named twice or reserved, or another broker has one of them
+    :raises InvalidRegistration: there are none, one is a duplicate or reserved, or is registered by another broker
     """
     log_dirs = command.log_dirs
     if not log_dirs:
@@ -132,10 +132,10 @@ def check_directories(command: RegisterBroker, image: MetadataImage) -> None:
 
 
 def check_features(command: RegisterBroker, image: MetadataImage) -> None:
-    """Checks that the broker supports the levels of the cluster.
+    """Checks that the broker supports the feature levels of the cluster.
 
-    :raises UnsupportedVersion: it does not support one
-    :raises InvalidRegistration: it does not say which metadata.version it supports
+    :raises UnsupportedVersion: a level is not supported
+    :raises InvalidRegistration: metadata.version is missing
     """
     for name, (first, last) in command.features.items():
         check_range(name, image.features.get(name, 0), first, last)
@@ -155,7 +155,7 @@ def check_range(name: str, level: int, first: int, last: int) -> None:
 
 
 def left_behind(broker_id: int, terms: Terms, *, was_clean: bool) -> Iterator[PartitionChangeRecord]:
-    """Returns the changes that remove an earlier incarnation from ISRs, and from ELRs after an unclean stop."""
+    """Returns the changes that remove an earlier incarnation from ISRs, and after an unclean shutdown from ELRs."""
     if was_clean or not terms.keeps_eligible:
         yield from led_by_others(broker_id, terms)
     else:
@@ -165,7 +165,7 @@ def left_behind(broker_id: int, terms: Terms, *, was_clean: bool) -> Iterator[Pa
 
 
 def unregister_broker(command: UnregisterBroker, image: MetadataImage, around: Surroundings) -> Decision:
-    """Removes a broker from the cluster. It may register again."""
+    """Unregisters a broker. It may register again."""
     broker = image.brokers.get(command.id)
     if broker is None:
         raise BrokerIdNotRegistered(f"Broker ID {command.id} is not currently registered")
@@ -181,19 +181,19 @@ def unregister_broker(command: UnregisterBroker, image: MetadataImage, around: S
 
 
 def write_no_op(command: WriteNoOp, image: MetadataImage, around: Surroundings) -> Decision:
-    """Moves the end of the log, from which brokers see that the controller lives (KIP-835)."""
+    """Writes a NoOpRecord, by which brokers see that the controller is alive (KIP-835)."""
     return Decision([NoOpRecord()], None)
 
 
 def write_records(command: WriteRecords, image: MetadataImage, around: Surroundings) -> Decision:
-    """Writes what somebody else has decided."""
+    """Writes the given records."""
     return Decision(list(command.records), None)
 
 
 def register_controller(command: RegisterController, image: MetadataImage, around: Surroundings) -> Decision:
     """Registers a controller that has started (KIP-919).
 
-    :raises UnsupportedVersion: the metadata.version cannot record it
+    :raises UnsupportedVersion: the metadata.version has no such record
     """
     if image.metadata_version < CONTROLLER_REGISTRATION:
         text = "The current MetadataVersion is too old to support controller registrations."
@@ -209,7 +209,7 @@ def register_controller(command: RegisterController, image: MetadataImage, aroun
 
 
 def allocate_producer_ids(command: AllocateProducerIds, image: MetadataImage, around: Surroundings) -> Decision:
-    """Allocates the next block of ids to a broker. Ids that it does not use are never used."""
+    """Allocates the next block of ids to a broker. Ids that it does not use are lost."""
     broker = registered(command.broker_id, command.broker_epoch, image)
     first = image.next_producer_id
     record = ProducerIdsRecord(

@@ -1,7 +1,7 @@
 """Builds the change of one partition: ISR, leader and epochs, eligible leaders, replicas and their directories.
 
-Knows nothing of why a partition changes: a decision sets what it wants, and gets a record if there is anything to
-record. Rules of Apache Kafka's ``PartitionChangeBuilder``: elections, eligible leader replicas (KIP-966), the end of a
+Knows nothing of why a partition changes: a decision sets the target state, and gets a record if anything changes. Rules
+of Apache Kafka's ``PartitionChangeBuilder``: elections, eligible leader replicas (KIP-966), the completion of a
 reassignment (KIP-455), leader recovery (KIP-704), directories (KIP-858).
 """
 
@@ -22,14 +22,14 @@ RECOVERED, RECOVERING = 0, 1
 """Values of ``leader_recovery_state`` (KIP-704)."""
 
 PREFERRED, ONLINE, UNCLEAN = range(3)
-"""How a leader is elected: the first replica if it can; any that is in sync; at last any that lives."""
+"""The kinds of elections: the first replica if it may lead; any replica in the ISR; any live replica."""
 
 SHRINKS_KEEP_EPOCH = 12
-"""The first ``metadata.version`` at which a smaller ISR keeps the leader epoch (KAFKA-15021)."""
+"""The first ``metadata.version`` at which shrinking the ISR keeps the leader epoch (KAFKA-15021)."""
 
 
 class Terms:
-    """What the changes of one decision have in common: the image, and what the configs of topics say."""
+    """The input that the changes of one decision have in common: the image, and the configs of topics."""
 
     def __init__(self, image: MetadataImage, around: Surroundings) -> None:
         self.image = image
@@ -37,13 +37,13 @@ class Terms:
         self.around = around
 
     def min_insync_replicas(self, topic: TopicImage) -> int:
-        """Returns the number of replicas that have to be in sync, of those that there are."""
+        """Returns ``min.insync.replicas``, or the number of replicas if that is smaller."""
         found = self.image.configs_of(TOPIC_RESOURCE, topic.name).get(MIN_INSYNC_REPLICAS)
         wanted: int = self.around.settings[MIN_INSYNC_REPLICAS] if found is None else int(found)
         return min(wanted, len(topic.partitions[0].replicas))
 
     def unclean(self, topic: TopicImage) -> bool:
-        """Returns whether a replica that is not in sync may lead the topic's partitions."""
+        """Returns ``unclean.leader.election.enable``."""
         found = self.image.configs_of(TOPIC_RESOURCE, topic.name).get(UNCLEAN_ELECTION)
         return bool(self.around.settings[UNCLEAN_ELECTION]) if found is None else found.lower() == "true"
 
@@ -62,7 +62,7 @@ class Elected(NamedTuple):
 
 
 class PartitionChange:
-    """The wanted state of one partition, at first its current one. :meth:`record` is called once."""
+    """The target state of one partition, at first the current one. :meth:`record` is called once."""
 
     def __init__(self, topic: TopicImage, index: int, terms: Terms) -> None:
         partition = topic.partitions[index]
@@ -74,7 +74,7 @@ class PartitionChange:
         self.directories = dict(zip(partition.replicas, partition.directories, strict=True))
         self.leader_recovery_state = partition.leader_recovery_state
         self.election = ONLINE
-        self.stopped_uncleanly: int | None = None  #: a broker whose log may lack what it had acknowledged
+        self.stopped_uncleanly: int | None = None  #: a broker whose log may lack acknowledged records
         self._elr: Sequence[int] = partition.elr
         self._topic, self._index, self._terms = topic, index, terms
 
@@ -86,7 +86,7 @@ class PartitionChange:
         self._elect(record)
         before = self.partition
         if record.leader == NO_LEADER_CHANGE and not set(before.replicas) <= set(self.replicas):
-            record.leader = before.leader  # a replica that has left must not be taken for one in sync
+            record.leader = before.leader  # a replica that has left the ISR must not be elected
         self._record_eligible(record)
         isr = tuple(self.isr)
         if record.isr is None and isr != before.isr and (isr or self._terms.keeps_eligible):
@@ -101,7 +101,7 @@ class PartitionChange:
     # ------------------------------------------------------------ reassignment
 
     def _complete_reassignment(self) -> None:
-        """Removes what is to be removed once the new replicas are in sync, and enough of the others."""
+        """Removes the leaving replicas once the new replicas are in sync, and enough of the others."""
         if not self.removing and not self.adding:
             return
         isr = [replica for replica in self.isr if replica not in self.removing]
@@ -155,11 +155,11 @@ class PartitionChange:
         return Elected(NO_LEADER)
 
     def _is_valid(self, replica: int) -> bool:
-        """Returns whether the replica is in sync, or was so last."""
+        """Returns whether the replica is in the ISR or the ELR, and may lead."""
         return replica in (self.isr or self._elr) and self._may_lead(replica)
 
     def _last_known_can_lead(self) -> bool:
-        """Returns whether the last leader may lead, when there is no other choice but to lose what it lacks."""
+        """Returns whether the last known leader may lead, when no replica is in the ISR or the ELR."""
         last = self.partition.last_known_elr
         if not self._terms.keeps_eligible or self.isr or self._elr or len(last) != 1:
             return False
@@ -169,7 +169,7 @@ class PartitionChange:
         return replica != self.stopped_uncleanly and self._terms.may_lead(replica, self.partition)
 
     def _fence_left_out(self, record: PartitionChangeRecord) -> None:
-        """Raises the leader epoch where older brokers need it to leave the ISR."""
+        """Raises the leader epoch if brokers with an older metadata.version need that to leave the ISR."""
         if self._terms.image.metadata_version >= SHRINKS_KEEP_EPOCH or record.isr is None:
             return
         if record.leader == NO_LEADER_CHANGE and not set(self.partition.isr) <= set(record.isr):
@@ -178,7 +178,7 @@ class PartitionChange:
     # ------------------------------------------------------------ eligible leader replicas
 
     def _track_eligible(self) -> None:
-        """Keeps who leaves an ISR that is too small as eligible: it has all that was acknowledged."""
+        """Adds replicas that leave a too small ISR to the ELR: they have all committed records."""
         if not self._terms.keeps_eligible:
             return
         if len(self.isr) >= self._terms.min_insync_replicas(self._topic):
@@ -188,13 +188,13 @@ class PartitionChange:
         self._elr = sorted(was - {*self.isr, self.stopped_uncleanly})
 
     def _record_eligible(self, record: PartitionChangeRecord) -> None:
-        if record.isr is not None or not self._terms.keeps_eligible:  # an unclean election, or none are tracked
+        if record.isr is not None or not self._terms.keeps_eligible:  # an unclean election, or ELRs are disabled
             self._elr = ()
         if set(self._elr) != set(self.partition.elr):
             record.eligible_leader_replicas = list(self._elr)
 
     def _record_last_known(self, record: PartitionChangeRecord) -> None:
-        """Keeps who led last while nobody leads."""
+        """Records the last known leader while there is no leader."""
         if not self._terms.keeps_eligible:
             return
         before = self.partition
@@ -217,10 +217,10 @@ def changes_where(
     without: int | None = None,
     stopped_uncleanly: int | None = None,
 ) -> Iterator[PartitionChangeRecord]:
-    """Returns the changes of the partitions for which ``applies`` holds: a broker leaves, or comes back.
+    """Returns the changes of the partitions for which ``applies`` holds: a broker leaves, or returns.
 
-    The brokers that may lead are those of the image of the terms: it has the change of the broker already. Apache
-    Kafka's ``generateLeaderAndIsrUpdates``.
+    The image of the terms, which has the change of the broker already, defines which brokers may lead. Apache Kafka's
+    ``generateLeaderAndIsrUpdates``.
 
     :param without: a broker that leaves the ISR
     :param stopped_uncleanly: a broker that leaves ISR and ELR
@@ -236,7 +236,7 @@ def changes_where(
 def changed(
     topic: TopicImage, index: int, terms: Terms, *, without: int | None = None, stopped_uncleanly: int | None = None
 ) -> PartitionChangeRecord | None:
-    """Returns the change of one partition as its broker leaves or comes; None if there is none."""
+    """Returns the change of one partition when its broker leaves or returns; None if there is none."""
     change = PartitionChange(topic, index, terms)
     change.election = terms.election(topic)
     change.stopped_uncleanly = stopped_uncleanly
@@ -245,5 +245,5 @@ def changed(
 
 
 def led_by_others(broker_id: int, terms: Terms) -> Iterable[PartitionChangeRecord]:
-    """Returns the changes that remove a broker from ISRs, and with that from what it leads."""
+    """Returns the changes that remove a broker from ISRs, and elect other leaders in its place."""
     return changes_where(lambda partition: broker_id in partition.isr, terms, without=broker_id)

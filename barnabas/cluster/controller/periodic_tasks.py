@@ -1,7 +1,7 @@
-"""The periodic tasks of the active controller: it fences silent brokers, balances leaders, and writes NoOp records.
+"""The periodic tasks of the active controller: it fences brokers, balances leaders, and writes NoOp records.
 
-Knows nothing of how it is decided. A lone broker needs none of it, and does not import it. Apache Kafka's
-``PeriodicTaskControlManager`` and the tasks that its ``QuorumController`` registers.
+Knows nothing of how commands are decided. A single broker needs no periodic tasks, and does not import them. Apache
+Kafka's ``PeriodicTaskControlManager`` and the tasks that its ``QuorumController`` registers.
 """
 
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from barnabas.config.settings import Settings
 from barnabas.errors import KafkaError
 
 LATE = 0.1
-"""A check that comes later than this part of a session says that the process has not run: what brokers have sent
-meanwhile is still unread."""
+"""A check that is late by more than this part of a session indicates that the process was suspended: heartbeats of that
+time are not read yet."""
 
 SHORTEST_S = 0.001
 
 
 class PeriodicTasks:
-    """The timers of one controller. They end when it is not active any more; :meth:`start` sets them again."""
+    """The timers of one controller. They end when it is no longer active; :meth:`start` sets them again."""
 
     def __init__(
         self, controller: Controller, scheduler: Scheduler, clock: Clock, settings: Callable[[], Settings]
@@ -31,7 +31,7 @@ class PeriodicTasks:
         self._clock = clock
         self._settings = settings
         self._timers: dict[str, Timer] = {}
-        self._expiry = 0.0  # when the check for silent brokers is due
+        self._expiry = 0.0  # when the check for expired sessions is due
         self._last_offset = -1
 
     def start(self) -> None:
@@ -47,7 +47,7 @@ class PeriodicTasks:
         self._timers.clear()
 
     def _tasks(self) -> list[tuple[str, float, Callable[[], object]]]:
-        """Returns the names, the intervals in seconds and the functions of the tasks; the interval 0 disables one."""
+        """Returns names, intervals in seconds and functions of the tasks; an interval of 0 disables a task."""
         settings = self._settings()
         balances = settings["leader.imbalance.check.interval.seconds"]
         return [
@@ -69,10 +69,10 @@ class PeriodicTasks:
         self._wait(name, task)
         task()
 
-    # ------------------------------------------------------------ silent brokers
+    # ------------------------------------------------------------ expired sessions
 
     def _watch(self) -> None:
-        """Waits until the first session can be over."""
+        """Sets a timer to the first expiry of a session."""
         expiry = self._controller.heartbeats.next_expiry
         if expiry is not None and "fence" not in self._timers:
             self._expiry = expiry
@@ -106,7 +106,7 @@ class PeriodicTasks:
         self._again(ElectUncleanLeaders())
 
     def _again(self, command: Any) -> None:
-        """Submits the command until there is nothing more to do."""
+        """Submits the command again until there is nothing more to do."""
 
         def done(may_be_more: bool | None, error: KafkaError | None) -> None:
             if may_be_more:
@@ -114,10 +114,10 @@ class PeriodicTasks:
 
         self._controller.submit(command, done)
 
-    # ------------------------------------------------------------ idle times
+    # ------------------------------------------------------------ NoOp records
 
     def _write_no_op(self) -> None:
-        """Writes a record if nothing else was written since the last time: brokers see that the log goes on."""
+        """Writes a record if nothing was written since the last call, so that brokers see that the log advances."""
         if self._controller.next_offset == self._last_offset:
             self._controller.submit(WriteNoOp(), lambda result, error: None)
         self._last_offset = self._controller.next_offset

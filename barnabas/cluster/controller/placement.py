@@ -1,7 +1,7 @@
 """Places the replicas of new partitions on brokers.
 
-Knows nothing of topics. The rules of Apache Kafka's ``StripedReplicaPlacer``: racks in turn, and the brokers of a rack
-in turn, beginning at a random one; fenced brokers only where there are no others, and never as the leader.
+Knows nothing of topics. The rules are those of Apache Kafka's ``StripedReplicaPlacer``: racks in turn, and the brokers
+of a rack in turn, beginning at a random one; fenced brokers only if there are no others, and never as the leader.
 """
 
 from collections.abc import Mapping
@@ -34,13 +34,13 @@ def place(
 
 
 def is_usable(broker: BrokerImage) -> bool:
-    """Returns whether a broker may get replicas: it does not stop, and takes new ones in a directory (KIP-1066)."""
+    """Returns whether a broker may get replicas: it does not shut down, and has an uncordoned directory (KIP-1066)."""
     is_cordoned = bool(broker.log_dirs) and set(broker.log_dirs) <= set(broker.cordoned_log_dirs)
     return not broker.in_controlled_shutdown and not is_cordoned
 
 
 class Turns:
-    """Brokers in turn. Each partition has each of them once, and begins with the one after that of the last one."""
+    """Brokers in turn. Each partition gets each of them once, beginning one after the first of the last partition."""
 
     def __init__(self, brokers: list[int], random: Random) -> None:
         self._brokers = sorted(brokers)
@@ -49,7 +49,7 @@ class Turns:
         self._round = 0
 
     def next(self, partition: int) -> int | None:
-        """Returns the next broker for a partition; None if it has had all."""
+        """Returns the next broker for a partition; None if it has got all of them."""
         brokers = self._brokers
         if not brokers:
             return None
@@ -86,7 +86,7 @@ class Rack:
 
 
 class Racks:
-    """All racks, in turn. After as many partitions as there are live brokers, they are shuffled."""
+    """All racks in turn. They are shuffled after as many partitions as there are live brokers."""
 
     def __init__(self, brokers: list[BrokerImage], random: Random) -> None:
         by_name: dict[str, list[BrokerImage]] = {}
@@ -109,7 +109,7 @@ class Racks:
         replicas, at, skipped = [leader], start, led
         while len(replicas) < replication_factor:
             if at == skipped:
-                skipped = -1  # its turn was the leader's
+                skipped = -1  # it has the leader
             elif (broker_id := self._racks[at].follower(partition)) is not None:
                 replicas.append(broker_id)
             at = (at + 1) % len(self._racks)
@@ -118,7 +118,7 @@ class Racks:
         return tuple(replicas)
 
     def _leader(self, start: int, partition: int) -> tuple[int, int]:
-        """Returns the first rack from ``start`` on that has a live broker, and the broker."""
+        """Returns the first rack from ``start`` on with a live broker, and the broker."""
         at = start
         while (broker_id := self._racks[at].leader(partition)) is None:
             at = (at + 1) % len(self._racks)
@@ -126,7 +126,7 @@ class Racks:
 
 
 def shuffle(items: list[T], random: Random) -> None:
-    """Shuffles in place, with one draw for each item but the first, from the end (``Collections.shuffle``)."""
+    """Shuffles in place, with one random number for each item but the first, from the end (``Collections.shuffle``)."""
     for size in range(len(items), 1, -1):
         other = random.randrange(size)
         items[size - 1], items[other] = items[other], items[size - 1]

@@ -1,6 +1,6 @@
-"""Decides on quotas of clients: whom they can be set for, and which values they can have.
+"""Decides on quotas of clients: the valid entities, quotas and values.
 
-Knows nothing of how quotas are enforced. Rules of Apache Kafka's ``ClientQuotaControlManager`` (KIP-546).
+Knows nothing of how quotas are enforced. The rules are those of Apache Kafka's ``ClientQuotaControlManager`` (KIP-546).
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from barnabas.security.quotas.entities import (
 from barnabas.wire.messages.metadata_records import ClientQuotaRecord
 
 LONG, INT = ("a LONG", 2.0**63), ("an INT", 2.0**31 - 1)
-"""How Java's types are called in texts, and their largest values as doubles."""
+"""The names of Java's types in messages, and their largest values as doubles."""
 
 OF_CLIENTS: Mapping[str, tuple[str, float] | None] = {
     PRODUCER_BYTE_RATE: LONG,
@@ -31,16 +31,16 @@ OF_CLIENTS: Mapping[str, tuple[str, float] | None] = {
     REQUEST_PERCENTAGE: None,
     CONTROLLER_MUTATION_RATE: None,
 }
-"""The quotas of users and client ids, with the type of those that are whole numbers."""
+"""The quotas of users and client ids, with the type of integer ones."""
 
 OF_ADDRESSES: Mapping[str, tuple[str, float] | None] = {CONNECTION_CREATION_RATE: INT}
 
 FRACTION = 1e-6
-"""How far from a whole number a value may be."""
+"""The maximum difference of a value from an integer."""
 
 
 def alter_client_quotas(command: AlterClientQuotas, image: MetadataImage, around: Surroundings) -> Decision:
-    """Changes the quotas of each entity by itself: all that are named, or none. Of several entries the first counts."""
+    """Changes the quotas of each entity independently: all of its values, or none. Duplicate entities are refused."""
     records: list[Any] = []
     results: dict[QuotaEntity, AlteredQuotas] = {}
     for alteration in command.alterations:
@@ -64,7 +64,7 @@ def entity_of(alteration: QuotaAlteration) -> QuotaEntity:
 
 
 def java_text(entity: Mapping[str, str | None]) -> str:
-    """Returns the entity as Java writes it in texts."""
+    """Returns the entity as Java's ``toString`` does."""
     parts = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in sorted(entity.items()))
     return f"ClientQuotaEntity(entries={{{parts}}})"
 
@@ -101,9 +101,9 @@ def record(alteration: QuotaAlteration, key: str, value: float, *, remove: bool 
 def allowed_quotas(
     entity: Mapping[str, str | None], command: AlterClientQuotas
 ) -> Mapping[str, tuple[str, float] | None]:
-    """Returns the quotas that the entity can have.
+    """Returns the valid quotas of the entity.
 
-    :raises InvalidRequest: there are no quotas for such an entity
+    :raises InvalidRequest: the entity is not valid
     """
     for kind, name in entity.items():
         if kind not in (USER, CLIENT_ID, IP):
@@ -122,9 +122,9 @@ def allowed_quotas(
 
 
 def check_value(key: str, value: float, whole: tuple[str, float] | None) -> None:
-    """Checks the value of a quota. NaN is one, as in Apache Kafka; it limits nothing.
+    """Checks the value of a quota. NaN is valid, as in Apache Kafka; it limits nothing.
 
-    :raises InvalidRequest: the value is 0 or less, or has to be a whole number of a Java type and is not
+    :raises InvalidRequest: the value is 0 or less, or not an integer of the Java type
     """
     if value <= 0:
         raise InvalidRequest(f"Quota {key} must be greater than 0")

@@ -1,7 +1,7 @@
-"""Decides on reassignments: moving partitions to other brokers, and cancelling that (KIP-455).
+"""Decides on reassignments of partitions, and their cancellation (KIP-455).
 
-Knows nothing of how replicas catch up: a reassignment starts here, and is completed with the ISR that has the new
-replicas. Errors are those of Apache Kafka's ``ReplicationControlManager``.
+Knows nothing of how replicas catch up: a reassignment starts here, and is completed by the ISR change that adds the new
+replicas. The errors are those of Apache Kafka's ``ReplicationControlManager``.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 def alter_partition_reassignments(
     command: AlterPartitionReassignments, image: MetadataImage, around: Surroundings
 ) -> Decision:
-    """Starts or cancels reassignments, each partition by itself."""
+    """Starts or cancels reassignments, each partition independently."""
     terms = Terms(image, around)
     records: list[object] = []
     results: PartitionResults = []
@@ -51,7 +51,7 @@ def alter_partition_reassignments(
 
 
 def reassigned(name: str, index: int, image: MetadataImage) -> TopicImage:
-    """Returns the topic of a partition that is to be reassigned. :raises UnknownTopicOrPartition: there is none"""
+    """Returns the topic of a partition to reassign. :raises UnknownTopicOrPartition: there is no such partition"""
     topic = image.topics_by_name.get(name)
     if topic is None:
         raise UnknownTopicOrPartition(f"Unable to find a topic named {name}.")
@@ -61,16 +61,19 @@ def reassigned(name: str, index: int, image: MetadataImage) -> TopicImage:
 
 
 def check_factor(partition: PartitionImage, target: Sequence[int]) -> None:
-    """Checks that a reassignment keeps the replication factor: replicas that are being added do not count (KIP-860)."""
+    """Checks that a reassignment keeps the replication factor, without the replicas that are being added (KIP-860).
+
+    :raises InvalidReplicationFactor: the replication factor changes
+    """
     before = len(partition.replicas) - len(partition.adding)
     if len(target) != before:
         raise InvalidReplicationFactor(f"The replication factor is changed from {before} to {len(target)}")
 
 
 def moved(topic: TopicImage, index: int, target: Sequence[int], terms: Terms) -> PartitionChangeRecord | None:
-    """Returns the change to the target replicas, followed by the ones that leave once the others are in sync.
+    """Returns the change to the target replicas, followed by those that leave once the others are in sync.
 
-    It is complete at once if no other replica has to be in sync.
+    The reassignment is complete immediately if no other replica has to be in sync.
     """
     change = PartitionChange(topic, index, terms)
     current = set(change.replicas)

@@ -1,6 +1,6 @@
-"""What the registrations of brokers say of replicas: which may lead, and in which directories they are.
+"""Replicas and the registrations of their brokers: which ones may lead, and which directories they have.
 
-Knows nothing of decisions. Rules of Apache Kafka's ``ClusterControlManager``, ``BrokerRegistration`` and
+Knows nothing of decisions. The rules are those of Apache Kafka's ``ClusterControlManager``, ``BrokerRegistration`` and
 ``DirectoryId`` (KIP-858).
 """
 
@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from barnabas.cluster.image.image import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, MetadataImage, PartitionImage
 
 LOST_DIRECTORY = bytes(15) + b"\2"
-"""The directory of a replica whose broker says that it is offline, without naming it (``DirectoryId.LOST``)."""
+"""The directory of a replica whose directory is offline and not known (``DirectoryId.LOST``)."""
 
 RESERVED_DIRECTORIES = 100
-"""The ids below this number name no directory (``DirectoryId.reserved``)."""
+"""Ids below this number are reserved (``DirectoryId.reserved``)."""
 
 
 def is_active(broker_id: int, image: MetadataImage) -> bool:
@@ -22,7 +22,7 @@ def is_active(broker_id: int, image: MetadataImage) -> bool:
 
 
 def has_online_directory(broker_id: int, partition: PartitionImage, image: MetadataImage) -> bool:
-    """Returns whether the directory of the broker's replica is online, as far as the metadata tells (KIP-858)."""
+    """Returns whether the directory of the broker's replica is online, according to the metadata (KIP-858)."""
     directory = partition.directories[partition.replicas.index(broker_id)]
     return is_online(directory, image.brokers[broker_id].log_dirs)
 
@@ -30,7 +30,7 @@ def has_online_directory(broker_id: int, partition: PartitionImage, image: Metad
 def is_online(directory: bytes, log_dirs: tuple[bytes, ...]) -> bool:
     """Returns whether a replica's directory is online on a broker with these directories.
 
-    A broker without any registered them at a metadata.version that cannot record directories.
+    A broker without directories was registered at a metadata.version that does not record them.
     """
     if directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY):
         return True
@@ -42,7 +42,7 @@ def is_reserved(directory: bytes) -> bool:
 
 
 def default_directory(broker_id: int, image: MetadataImage) -> bytes:
-    """Returns the directory of a new replica; UNASSIGNED where the broker has several to choose from."""
+    """Returns the directory of a new replica; UNASSIGNED if the broker has several."""
     broker = image.brokers.get(broker_id)
     if broker is None or len(broker.log_dirs) > 1:
         return UNASSIGNED_DIRECTORY

@@ -1,6 +1,6 @@
-"""Decides on SCRAM credentials: which can be set, and which can be removed.
+"""Decides on SCRAM credentials: which ones can be set, and which ones can be removed.
 
-Knows nothing of how clients authenticate. Rules of Apache Kafka's ``ScramControlManager`` (KIP-554).
+Knows nothing of how clients authenticate. The rules are those of Apache Kafka's ``ScramControlManager`` (KIP-554).
 """
 
 from typing import Final
@@ -31,13 +31,13 @@ NAMES: Final = {code: name for name, code in CODES.items()}
 """The mechanisms by their codes."""
 
 SINCE: Final = 11
-"""The metadata.version from which on there are SCRAM credentials (``MetadataVersion.isScramSupported``)."""
+"""The first metadata.version with SCRAM credentials (``MetadataVersion.isScramSupported``)."""
 
 
 def alter_user_scram_credentials(
     command: AlterUserScramCredentials, image: MetadataImage, around: Surroundings
 ) -> Decision:
-    """Sets and removes the credential of each user by itself. A user may be named once."""
+    """Sets and removes the credential of each user independently. A duplicate user is refused."""
     changes: list[ScramDeletion | ScramUpsertion] = [*command.deletions, *command.upsertions]
     if image.metadata_version < SINCE:
         error = UnsupportedVersion("The current metadata.version does not support SCRAM")
@@ -64,9 +64,9 @@ def alter_user_scram_credentials(
 def upserted(change: ScramUpsertion) -> UserScramCredentialRecord:
     """Returns the record of the new credential.
 
-    :raises UnacceptableCredential: the name is empty, or the iterations are out of bounds
+    :raises UnacceptableCredential: the name is empty, or the iterations are out of range
     :raises UnsupportedSaslMechanism: the mechanism is unknown
-    :raises UnknownServerError: the salted password is empty, as Apache Kafka answers
+    :raises UnknownServerError: the salted password is empty, as in Apache Kafka
     """
     mechanism = mechanism_of(change)
     if change.iterations < MIN_ITERATIONS:

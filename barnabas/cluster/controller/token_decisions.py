@@ -1,7 +1,7 @@
-"""Decides on delegation tokens: how long they live, and who may renew them and let them expire.
+"""Decides on delegation tokens: their lifetimes, and who may renew and expire them.
 
-Knows nothing of how clients prove that they have one. Rules of Apache Kafka's ``DelegationTokenControlManager``
-(KIP-48).
+Knows nothing of how clients authenticate with tokens. The rules are those of Apache Kafka's
+``DelegationTokenControlManager`` (KIP-48).
 """
 
 import copy
@@ -30,13 +30,13 @@ from barnabas.wire.messages.metadata_records import DelegationTokenRecord, Remov
 logger = logging.getLogger(__name__)
 
 MAX_REMOVALS = 1000
-"""The limit of tokens that one command removes (``MAX_RECORDS_PER_EXPIRATION``)."""
+"""The maximum number of tokens that one command removes (``MAX_RECORDS_PER_EXPIRATION``)."""
 
 
 def secret_key_of(image: MetadataImage, around: Surroundings) -> str:
     """Returns the secret key of the cluster.
 
-    :raises DelegationTokenAuthDisabled: there is none
+    :raises DelegationTokenAuthDisabled: the key is not configured
     :raises UnsupportedVersion: the metadata.version has no records of tokens
     """
     secret_key: str | None = around.settings[SECRET_KEY]
@@ -50,7 +50,7 @@ def secret_key_of(image: MetadataImage, around: Surroundings) -> str:
 def create_token(command: CreateDelegationToken, image: MetadataImage, around: Surroundings) -> Decision:
     """Creates a token. The result is the token and its secret.
 
-    :raises KafkaError: there are no tokens in this cluster
+    :raises KafkaError: delegation tokens are disabled
     """
     secret_key = secret_key_of(image, around)
     now_ms, longest_ms = around.time_ms, around.settings[MAX_LIFETIME]
@@ -68,9 +68,9 @@ def create_token(command: CreateDelegationToken, image: MetadataImage, around: S
 
 
 def renew_token(command: RenewDelegationToken, image: MetadataImage, around: Surroundings) -> Decision:
-    """Moves the expiry of a token. The result is when it expires.
+    """Extends the expiry of a token. The result is the new expiry.
 
-    :raises KafkaError: the token is unknown or has expired, or is not the requester's to renew
+    :raises KafkaError: the token is unknown or has expired, or the requester may not renew it
     """
     token = found(command.hmac, image, around)
     if is_expired(token, around.time_ms):
@@ -83,9 +83,9 @@ def renew_token(command: RenewDelegationToken, image: MetadataImage, around: Sur
 
 
 def expire_token(command: ExpireDelegationToken, image: MetadataImage, around: Surroundings) -> Decision:
-    """Lets a token expire, at once if the period is negative. The result is when it expires.
+    """Sets the expiry of a token, to now if the period is negative. The result is the new expiry.
 
-    :raises KafkaError: the token is unknown or has expired, or is not the requester's to let expire
+    :raises KafkaError: the token is unknown or has expired, or the requester may not expire it
     """
     token = found(command.hmac, image, around)
     if not may_renew(token, command.requester):
@@ -98,7 +98,7 @@ def expire_token(command: ExpireDelegationToken, image: MetadataImage, around: S
 
 
 def found(secret: bytes, image: MetadataImage, around: Surroundings) -> DelegationTokenRecord:
-    """Returns the token with that secret.
+    """Returns the token with that HMAC.
 
     :raises DelegationTokenNotFound: there is none
     """
@@ -109,14 +109,14 @@ def found(secret: bytes, image: MetadataImage, around: Surroundings) -> Delegati
 
 
 def until(token: DelegationTokenRecord, time_ms: int) -> Decision:
-    """Has the token expire then, or at its end if that is sooner."""
+    """Sets the expiry to that time, or to the token's maximum if that is earlier."""
     changed = copy.copy(token)
     changed.expiration_timestamp = min(token.max_timestamp, time_ms)
     return Decision([changed], changed.expiration_timestamp)
 
 
 def remove_expired(command: RemoveExpiredTokens, image: MetadataImage, around: Surroundings) -> Decision:
-    """Removes tokens that have expired. The result says whether there may be more."""
+    """Removes expired tokens. The result is whether there may be more."""
     expired = [token for token in image.tokens.values() if is_expired(token, around.time_ms)][:MAX_REMOVALS]
     for token in expired:
         logger.info("Delegation token expired for token: %s for owner: %s", token.token_id, token.owner)

@@ -1,7 +1,7 @@
 """Decides on topics: creation, more partitions, deletion.
 
-Knows nothing of logs: brokers learn of their partitions from the image. Requests are refused with the errors of Apache
-Kafka's ``ControllerApis`` and ``ReplicationControlManager``.
+Knows nothing of logs: brokers get their partitions from the image. The errors are those of Apache Kafka's
+``ControllerApis`` and ``ReplicationControlManager``.
 """
 
 from collections import Counter
@@ -53,13 +53,13 @@ from barnabas.wire.messages.metadata_records import (
 from barnabas.wire.types import ZERO_UUID
 
 MAX_PARTITIONS = 10_000
-"""The limit of partitions in one CreateTopics (``ReplicationControlManager.MAX_PARTITIONS_PER_BATCH``)."""
+"""The maximum number of partitions in one CreateTopics (``ReplicationControlManager.MAX_PARTITIONS_PER_BATCH``)."""
 
 Assignments = dict[int, tuple[int, ...]]
 
 
 def create_topics(command: CreateTopics, image: MetadataImage, around: Surroundings) -> Decision:
-    """Creates each topic by itself: an error of one does not affect the others."""
+    """Creates each topic independently of the others."""
     command.quota.begin()
     times = Counter(topic.name for topic in command.topics)
     reserved = times.get(CLUSTER_METADATA) == 1
@@ -123,7 +123,7 @@ def make_topics(
 
 
 def colliding_names(topics: Iterable[NewTopic], image: MetadataImage) -> dict[str, set[str]]:
-    """Returns existing names by their collision keys; nothing when no new name can collide."""
+    """Returns existing names by their collision keys; nothing if no new name can collide."""
     collisions: dict[str, set[str]] = {}
     if any("." in topic.name or "_" in topic.name for topic in topics):
         for name in image.topics_by_name:
@@ -141,7 +141,7 @@ def check_new_name(name: str, image: MetadataImage, collisions: dict[str, set[st
 
 
 def checked_configs(topic: NewTopic, around: Surroundings) -> dict[str, str]:
-    """Returns the configs of the new topic; of a config that is given twice the last value counts."""
+    """Returns the configs of the new topic; for a duplicate config, the last value."""
     configs = dict(topic.configs)
     empty = [name for name, value in configs.items() if value is None]
     if empty:
@@ -156,7 +156,7 @@ def checked_configs(topic: NewTopic, around: Surroundings) -> dict[str, str]:
 
 
 def assigned(topic: NewTopic, image: MetadataImage, around: Surroundings) -> Assignments:
-    """Returns the replicas of each partition: as assigned, or placed by the counts."""
+    """Returns the replicas of each partition, assigned manually or placed by the counts."""
     if topic.assignments:
         return assigned_by_hand(topic, image)
     replication_factor, count = topic.replication_factor, topic.num_partitions
@@ -199,7 +199,7 @@ def assigned_by_hand(topic: NewTopic, image: MetadataImage) -> Assignments:
 def check_assignment(broker_ids: Collection[int], image: MetadataImage, replication_factor: int | None) -> None:
     """Checks an assignment of replicas.
 
-    :raises InvalidReplicaAssignment: it is empty, or names a broker twice or one that is not registered
+    :raises InvalidReplicaAssignment: it is empty, or has a duplicate or unregistered broker
     """
     if not broker_ids:
         raise InvalidReplicaAssignment("The manual partition assignment includes an empty replica list.")
@@ -222,7 +222,7 @@ def check_assignment(broker_ids: Collection[int], image: MetadataImage, replicat
 
 
 def in_sync(index: int, broker_ids: Iterable[int], image: MetadataImage) -> list[int]:
-    """Returns the first ISR of a new partition."""
+    """Returns the initial ISR of a new partition."""
     active = [broker_id for broker_id in broker_ids if is_active(broker_id, image)]
     if not active:
         raise InvalidReplicaAssignment(
@@ -252,7 +252,7 @@ def new_partition(topic_id: bytes, index: int, broker_ids: Sequence[int], image:
 
 
 def create_partitions(command: CreatePartitions, image: MetadataImage, around: Surroundings) -> Decision:
-    """Raises the number of partitions of existing topics, each by itself."""
+    """Increases the number of partitions of existing topics, each independently."""
     command.quota.begin()
     times = Counter(topic.name for topic in command.topics)
     records: list[object] = []
@@ -309,7 +309,7 @@ def more_partitions(
 
 
 def delete_topics(command: DeleteTopics, image: MetadataImage, around: Surroundings) -> Decision:
-    """Deletes each topic, named by name or id. A topic that is named twice is refused."""
+    """Deletes each topic, by name or id. Duplicates are refused."""
     command.quota.begin()
     names = Counter(name for name, topic_id in command.topics if name is not None and topic_id == ZERO_UUID)
     ids = Counter(topic_id for name, topic_id in command.topics if name is None and topic_id != ZERO_UUID)
@@ -335,7 +335,7 @@ def delete_topics(command: DeleteTopics, image: MetadataImage, around: Surroundi
 
 
 def counted(result: DeletedTopic, image: MetadataImage, quota: MutationQuota) -> DeletedTopic:
-    """Counts the partitions of a topic that is deleted. Returns a refusal if there may be no more of that."""
+    """Counts the partitions of a topic that is deleted. Returns an error if the quota is exhausted."""
     if result.error is None:
         try:
             quota.count(len(image.topics_by_id[result.id].partitions))

@@ -1,4 +1,4 @@
 """The metadata image: the committed state of the cluster, its deltas and its snapshots.
 
-Knows nothing of who writes the metadata log.
+Knows nothing of the writer of the metadata log.
 """

@@ -1,4 +1,4 @@
-"""The difference between two metadata images: what a node has to follow that has loaded a snapshot in between.
+"""The difference between two metadata images, for listeners when a snapshot is loaded.
 
 Knows nothing of snapshots. Apache Kafka's ``MetadataDelta.finishSnapshot``.
 """
@@ -10,7 +10,7 @@ from barnabas.cluster.image.image import MetadataDelta, MetadataImage
 
 
 def difference(before: MetadataImage, after: MetadataImage) -> MetadataDelta:
-    """Returns the delta between two images, as if records had led from the one to the other."""
+    """Returns the delta between two images, as if records had changed the one to the other."""
     delta = MetadataDelta()
     for topic_id, topic in before.topics_by_id.items():
         if topic_id not in after.topics_by_id:
@@ -35,6 +35,6 @@ def difference(before: MetadataImage, after: MetadataImage) -> MetadataDelta:
 
 
 def _changed(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> set[Any]:
-    """Returns the keys that only one of them has, or that have other values."""
+    """Returns the keys that only one of the mappings has, or that have different values."""
     changed = {key for key, value in after.items() if before.get(key) != value}
     return changed | {key for key in before if key not in after}

@@ -1,7 +1,7 @@
 """The metadata image: the state of the cluster as of one offset of the metadata log.
 
-Knows nothing of where the records come from: applying records, in order, gives a new image and the delta between the
-two. Rules of Apache Kafka's ``MetadataImage`` and ``PartitionRegistration``.
+Knows nothing of where the records come from: applying records, in order, gives a new image and the delta between both.
+The rules are those of Apache Kafka's ``MetadataImage`` and ``PartitionRegistration``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,22 +18,22 @@ from barnabas.wire.types import ZERO_UUID
 
 NO_LEADER = -1
 NO_LEADER_CHANGE = -2
-"""The value of ``PartitionChangeRecord.leader`` in a record that keeps the leader."""
+"""The value of ``PartitionChangeRecord.leader`` that keeps the leader."""
 
 FIRST_PRODUCER_ID = 0
 
 UNASSIGNED_DIRECTORY = bytes(15) + b"\1"
-"""The directory of a replica that its broker has not reported yet (``DirectoryId.UNASSIGNED``, KIP-858)."""
+"""The directory of a replica that its broker has not assigned yet (``DirectoryId.UNASSIGNED``, KIP-858)."""
 
 MIGRATING_DIRECTORY = bytes(16)
-"""The directory of a replica that was recorded before brokers had directory ids (``DirectoryId.MIGRATING``)."""
+"""The directory of a replica that is older than directory ids (``DirectoryId.MIGRATING``)."""
 
 
 class BrokerImage(NamedTuple):
-    """A registered broker. A fenced one leads nothing, and clients do not see it."""
+    """A registered broker. A fenced broker leads no partitions, and clients do not see it."""
 
     id: int
-    epoch: int  #: offset of the record that registered it
+    epoch: int  #: the offset of its registration record
     incarnation_id: bytes
     endpoints: Mapping[str, Endpoint]
     rack: str | None = None
@@ -83,7 +83,7 @@ class TopicImage(NamedTuple):
 
 
 class MetadataDelta:
-    """What some records have changed. A topic that was created and deleted by them is in none of these."""
+    """The changes of some records. A topic that was created and deleted by them is not included."""
 
     __slots__ = (
         "brokers", "configs", "credentials", "deleted_topics", "features", "new_acls", "new_topics", "partitions",
@@ -93,7 +93,7 @@ class MetadataDelta:
     def __init__(self) -> None:
         self.new_topics: dict[bytes, TopicImage] = {}
         self.deleted_topics: dict[bytes, TopicImage] = {}
-        self.partitions: dict[bytes, set[int]] = {}  #: new or changed ones by topic id, those of new topics too
+        self.partitions: dict[bytes, set[int]] = {}  #: new or changed ones by topic id, with those of new topics
         self.configs: set[tuple[int, str]] = set()  #: resources whose configs have changed
         self.brokers: set[int] = set()
         self.features: set[str] = set()
@@ -116,7 +116,7 @@ QuotaEntity = tuple[tuple[str, bool, str], ...]
 class MetadataImage(NamedTuple):
     """The cluster as of ``offset``, the last applied record of the metadata log; -1 before the first.
 
-    It is immutable, and can be kept, compared and read by any thread.
+    It is immutable, and may be shared between threads.
     """
 
     offset: int = -1
@@ -136,7 +136,7 @@ class MetadataImage(NamedTuple):
 
     @property
     def metadata_version(self) -> int:
-        """The level that decides which records can be written; the newest one before the bootstrap."""
+        """The level that defines which records can be written; the newest one before the bootstrap."""
         return self.features.get(METADATA_VERSION, FEATURES[METADATA_VERSION].last)
 
     def partition(self, topic: str, index: int) -> PartitionImage | None:
@@ -144,7 +144,7 @@ class MetadataImage(NamedTuple):
         return found.partitions.get(index) if found is not None else None
 
     def configs_of(self, resource_type: int, name: str) -> Configs:
-        """Returns the configs that are set for the resource, without defaults."""
+        """Returns the configs of the resource that are set, without defaults."""
         return self.configs.get((resource_type, name), {})
 
     def apply(
@@ -152,8 +152,8 @@ class MetadataImage(NamedTuple):
     ) -> tuple["MetadataImage", MetadataDelta]:
         """Returns the image after these records, and the delta.
 
-        :param offset: of the last record; by default the image keeps its own
-        :raises KeyError: a record names a topic, partition or broker that does not exist: the log is damaged
+        :param offset: the offset of the last record; by default that of the image
+        :raises KeyError: the topic, partition or broker of a record does not exist: the log is damaged
         """
         building = _Building(self)
         for record in changes:
@@ -162,9 +162,9 @@ class MetadataImage(NamedTuple):
 
 
 class _Building:
-    """An image that is being changed. Small mappings are copied when they are first written to.
+    """An image that is being changed. Small mappings are copied at the first change.
 
-    Mappings that may have thousands of entries are :class:`SortedMap`, of which only what changes is copied.
+    Mappings that may have thousands of entries are :class:`SortedMap`, of which only the changed parts are copied.
     """
 
     __slots__ = (
@@ -188,7 +188,7 @@ class _Building:
         self.tokens: Any = image.tokens
         self.quotas: Any = image.quotas
         self.next_producer_id = image.next_producer_id
-        self.partitions: dict[bytes, dict[int, PartitionImage]] = {}  # of topics that changed
+        self.partitions: dict[bytes, dict[int, PartitionImage]] = {}  # of changed topics
 
     def writable(self, name: str) -> Any:
         mapping = getattr(self, name)
@@ -199,14 +199,14 @@ class _Building:
         return mapping
 
     def partitions_of(self, topic_id: bytes) -> dict[int, PartitionImage]:
-        """Returns the topic's partitions, writable."""
+        """Returns the topic's partitions, for changes."""
         partitions = self.partitions.get(topic_id)
         if partitions is None:
             partitions = self.partitions[topic_id] = dict(self.topics_by_id[topic_id].partitions)
         return partitions
 
     def change_configs(self, resource: tuple[int, str]) -> dict[str, str]:
-        """Returns the resource's configs, writable."""
+        """Returns the resource's configs, for changes."""
         configs = self.writable("configs")
         mine = configs.get(resource)
         if mine is None or resource not in self.delta.configs:
@@ -268,8 +268,8 @@ def _partition(building: _Building, record: records.PartitionRecord) -> None:
 
 
 def changed(partition: PartitionImage, record: records.PartitionChangeRecord) -> PartitionImage:
-    """Returns the partition after the change. Each change raises the partition epoch; a leader, even the same one,
-    raises the leader epoch.
+    """Returns the partition after the change. Each change increments the partition epoch; a leader, even the same one,
+    increments the leader epoch.
     """
     replicas = partition.replicas if record.replicas is None else tuple(record.replicas)
     if record.directories is not None:
@@ -303,7 +303,7 @@ def _partition_change(building: _Building, record: records.PartitionChangeRecord
 
 
 def _clear_elr(building: _Building, record: records.ClearElrRecord) -> None:
-    """Clears the eligible leader replicas of a topic, or of all: ``min.insync.replicas`` has changed."""
+    """Clears the eligible leader replicas of a topic, or of all topics: ``min.insync.replicas`` has changed."""
     by_name = building.topics_by_name
     for topic in [by_name[record.topic_name]] if record.topic_name else list(by_name.values()):
         current = building.partitions.get(topic.id, topic.partitions)
@@ -373,7 +373,7 @@ def _change_broker(building: _Building, broker_id: int, **changes: Any) -> None:
 
 
 def _broker_registration_change(building: _Building, record: records.BrokerRegistrationChangeRecord) -> None:
-    """Applies a change: -1 in ``fenced`` unfences, 1 fences, 0 keeps; ``in_controlled_shutdown`` is never unset."""
+    """Applies a change: ``fenced`` -1 unfences, 1 fences, 0 keeps; ``in_controlled_shutdown`` is never unset."""
     changes: dict[str, Any] = {}
     if record.fenced:
         changes["fenced"] = record.fenced > 0
@@ -452,7 +452,7 @@ def _remove_acl(building: _Building, record: records.RemoveAccessControlEntryRec
 
 
 def quota_entity(record: records.ClientQuotaRecord) -> QuotaEntity:
-    """Returns the entity of a quota, as the image has it for a key."""
+    """Returns the entity of a quota, as it is a key in the image."""
     names = ((each.entity_type, each.entity_name is not None, each.entity_name or "") for each in record.entity)
     return tuple(sorted(names))
 
@@ -462,7 +462,7 @@ _KEYED: dict[type, tuple[str, Callable[[Any], Any]]] = {
     records.DelegationTokenRecord: ("tokens", lambda record: record.token_id),
     records.ClientQuotaRecord: ("quotas", lambda record: (quota_entity(record), record.key)),
 }
-"""Records that are kept as they are: the part of the image, and the key there."""
+"""Records that the image has unchanged: the mapping of the image, and the key there."""
 
 _REMOVES: dict[type, tuple[str, Callable[[Any], Any]]] = {
     records.RemoveUserScramCredentialRecord: _KEYED[records.UserScramCredentialRecord],
@@ -491,7 +491,7 @@ def _unset(building: _Building, part: str, key: Any) -> None:
 
 
 def _nothing(building: _Building, record: Any) -> None:
-    """Applies a record without content."""
+    """Ignores a record that changes nothing."""
 
 
 _APPLY: dict[type, Callable[[_Building, Any], None]] = {

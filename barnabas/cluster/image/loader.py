@@ -1,6 +1,6 @@
 """Applies the committed metadata log to the image, and publishes each new image with its delta.
 
-Knows nothing of who writes the log, or of what the publishers do. Apache Kafka's ``MetadataLoader``.
+Knows nothing of the writer of the log, nor of the publishers. Apache Kafka's ``MetadataLoader``.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,21 +18,21 @@ from barnabas.wire.messages.metadata_records import (
 )
 
 Publisher = Callable[[MetadataImage, MetadataDelta], object]
-"""Called with each new committed image and what changed since the last one. Must not raise."""
+"""Called with each new committed image and its delta. Must not raise."""
 
 
 class MetadataLoader:
-    """A :class:`~barnabas.cluster.quorum.client.QuorumListener`; :attr:`image` is the committed state."""
+    """A :class:`~barnabas.cluster.quorum.client.QuorumListener`; :attr:`image` is the committed image."""
 
     def __init__(self) -> None:
         self.image = MetadataImage()
         self.publishers: list[Publisher] = []
-        self.last_timestamp = -1  #: of the last committed batch, milliseconds since 1970
+        self.last_timestamp = -1  #: the timestamp of the last committed batch, in milliseconds since 1970
         self._transaction: list[Any] | None = None
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether a metadata transaction has begun and not ended (KIP-868). The image does not show its records."""
+        """Whether the last metadata transaction has not ended (KIP-868). The image does not have its records."""
         return self._transaction is not None
 
     def snapshot_loaded(self, snapshot_id: SnapshotId, records: Sequence[Any], timestamp: int) -> None:
@@ -41,13 +41,13 @@ class MetadataLoader:
         self.last_timestamp = timestamp
         before = self.image
         self.image, delta = MetadataImage().apply(records, offset=offset, epoch=epoch)
-        # A node that was far behind has publishers that know an older image.
+        # The publishers of a node that has lagged far behind know an older image.
         self._publish(delta if before.offset < 0 else difference(before, self.image))
 
     def committed(self, batches: Sequence[CommittedBatch]) -> None:
-        """Applies the batches and publishes the result once.
+        """Applies the batches and publishes the new image once.
 
-        :raises MetadataLogError: a record contradicts the ones before it
+        :raises MetadataLogError: a record cannot be applied
         """
         ready: list[Any] = []
         offset, epoch = self.image.offset, self.image.epoch
@@ -68,7 +68,7 @@ class MetadataLoader:
             self._publish(delta)
 
     def _take(self, record: Any, ready: list[Any]) -> None:
-        """Holds the records of a transaction back until it ends (KIP-868)."""
+        """Holds back the records of a transaction until it ends (KIP-868)."""
         if isinstance(record, BeginTransactionRecord):
             self._transaction = []
         elif isinstance(record, EndTransactionRecord):
@@ -84,4 +84,4 @@ class MetadataLoader:
             publisher(self.image, delta)
 
     def leadership_changed(self, leadership: Leadership) -> None:
-        """The committed image does not depend on the leader."""
+        """Does nothing: the committed image does not depend on the leader."""

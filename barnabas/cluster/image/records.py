@@ -1,6 +1,6 @@
-"""An image as the records that make it up.
+"""Encodes an image as records.
 
-Knows nothing of where the records go: a snapshot is made of them, and so is a repeated registration.
+Knows nothing of what the records are for: snapshots, and repeated registrations.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ from barnabas.wire.messages.metadata_records import (
 
 
 def records_of_image(image: MetadataImage) -> Iterator[Any]:
-    """Yields the records that make the image when they are applied to an empty one."""
+    """Yields the records of an image: applied to an empty one, they result in the same image."""
     if METADATA_VERSION in image.features:
         yield FeatureLevelRecord(name=METADATA_VERSION, feature_level=image.features[METADATA_VERSION])
     for name, level in image.features.items():
@@ -44,7 +44,7 @@ def records_of_image(image: MetadataImage) -> Iterator[Any]:
 
 
 def acl_record(acl_id: bytes, acl: Acl) -> AccessControlEntryRecord:
-    """Returns the record that adds the ACL."""
+    """Returns the record that creates the ACL."""
     return AccessControlEntryRecord(
         id=acl_id,
         resource_type=acl.resource_type,
@@ -62,7 +62,7 @@ def broker_records(image: MetadataImage) -> Iterator[RegisterBrokerRecord]:
 
 
 def broker_record(broker: BrokerImage) -> RegisterBrokerRecord:
-    """Returns the record that registers the broker in its current state."""
+    """Returns the record that registers the broker with its current state."""
     return RegisterBrokerRecord(
         broker_id=broker.id,
         incarnation_id=broker.incarnation_id,
@@ -97,7 +97,7 @@ def controller_records(image: MetadataImage) -> Iterator[RegisterControllerRecor
 
 
 def endpoint_records(cls: type, endpoints: Iterable[Endpoint]) -> list[Any]:
-    """Returns endpoints as the structs of a registration record; ``cls`` is the class of the struct."""
+    """Returns endpoints as structs of a registration record; ``cls`` is the class of the structs."""
     return [
         cls(
             name=each.name,

@@ -1,6 +1,6 @@
-"""Decides when the metadata image is written as a snapshot, and writes it.
+"""Decides when a snapshot of the metadata image is written, and writes it.
 
-Knows nothing of who leads. Apache Kafka's ``SnapshotGenerator`` and ``SnapshotEmitter`` (KIP-630).
+Knows nothing of the leader. Apache Kafka's ``SnapshotGenerator`` and ``SnapshotEmitter`` (KIP-630).
 """
 
 import logging
@@ -18,11 +18,11 @@ from barnabas.errors import KafkaStorageError
 logger = logging.getLogger(__name__)
 
 LONG_TO_READ = 1 << 20
-"""Bytes of the log after the last snapshot that make a start slow: they take a quarter of a second."""
+"""The size of the log after the last snapshot that takes a quarter of a second to load at the start."""
 
 
 class SnapshotLimits(NamedTuple):
-    """How much the log may grow, and how much time may pass (0: any), between two snapshots."""
+    """The growth of the log, and the time (0: no limit), between two snapshots."""
 
     bytes: int = 20 << 20
     ms: int = 3_600_000
@@ -55,25 +55,25 @@ class SnapshotGenerator:
         self._bytes_since_snapshot = 0
 
     def committed(self, batches: Sequence[CommittedBatch]) -> None:
-        """Writes a snapshot when enough has been committed since the last one, once the log is loaded."""
+        """Writes a snapshot if enough was committed since the last one, once the log is loaded."""
         self._bytes_since_snapshot += sum(batch.size for batch in batches)
         is_due = self._limits.ms and self._clock.time_ms() >= self._due_ms
         if self._is_loaded and (is_due or self._bytes_since_snapshot >= self._limits.bytes):
             try:
                 self.write_snapshot()
-            except (OSError, KafkaStorageError) as error:  # the change itself is committed all the same
+            except (OSError, KafkaStorageError) as error:  # the records are committed nevertheless
                 logger.error("Cannot write a snapshot of the metadata: %s", error)
 
     def leadership_changed(self, leadership: Leadership) -> None:
         self._is_loaded = True
 
     def spare_the_next_start(self) -> None:
-        """Writes a snapshot if there is much to read after the last one: every start and stop adds to it."""
+        """Writes a snapshot if much of the log follows the last one, since each start and stop appends to the log."""
         if self._bytes_since_snapshot > LONG_TO_READ:
             self.write_snapshot()
 
     def write_snapshot(self) -> SnapshotId:
-        """Writes the committed image in the background, and applies the retention to older snapshots."""
+        """Writes the committed image in the background, and deletes older snapshots according to the retention."""
         self._metadata_log.clean()
         image, kraft, last_timestamp = self._loader.image, self._kraft(), self._loader.last_timestamp
         now_ms = self._clock.time_ms()

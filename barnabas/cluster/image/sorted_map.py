@@ -1,7 +1,7 @@
-"""An immutable mapping, sorted by its keys, of which a changed copy shares almost everything with the original.
+"""An immutable mapping, sorted by its keys, whose changed copies share most entries with the original.
 
-Knows nothing of what is in it. A dict would be copied whole for each change: with 10,000 topics that is half a
-millisecond for one partition's new leader. Here a change copies one chunk of a hundred entries and the list of chunks.
+Knows nothing of its entries. Copying a dict of 10,000 topics for the new leader of one partition would take half a
+millisecond. A change of a sorted map copies one chunk of a hundred entries, and the list of chunks.
 """
 
 from bisect import bisect_right
@@ -16,13 +16,13 @@ V = TypeVar("V")
 D = TypeVar("D")
 
 CHUNK: Final = 64
-"""Entries of a chunk when it is made; one that reaches twice as many is split."""
+"""The number of entries of a new chunk; a chunk with twice as many is split."""
 
 _REMOVED: Final = object()
 
 
 class SortedMap(Mapping[K, V]):
-    """A mapping whose keys can be compared with one another.
+    """A mapping with comparable keys.
 
     >>> one = SortedMap({"b": 2, "a": 1})
     >>> list(one.items())
@@ -44,7 +44,7 @@ class SortedMap(Mapping[K, V]):
             self._add_chunks(entries)
 
     def _add_chunks(self, entries: Mapping[K, V]) -> None:
-        """Appends entries whose keys come after all others, in chunks of their own."""
+        """Appends entries with greater keys than all others, in chunks of their own."""
         keys = sorted(entries)
         for at in range(0, len(keys), CHUNK):
             self._add_chunk({key: entries[key] for key in keys[at : at + CHUNK]})
@@ -89,11 +89,11 @@ class SortedMap(Mapping[K, V]):
     # ------------------------------------------------------------ changing
 
     def changes(self) -> "Changes[K, V]":
-        """Returns a set of changes to this mapping, empty to begin with."""
+        """Returns an empty set of changes to this mapping."""
         return Changes(self)
 
     def updated(self, changed: Mapping[K, Any]) -> "SortedMap[K, V]":
-        """Returns a copy with these entries set, or removed where the value is :data:`_REMOVED`."""
+        """Returns a copy with these entries set, or removed if the value is :data:`_REMOVED`."""
         by_chunk: dict[int, dict[K, Any]] = {}
         for key, value in changed.items():
             at = bisect_right(self._firsts, key) - 1
@@ -121,7 +121,7 @@ class SortedMap(Mapping[K, V]):
 
 
 class Changes(MutableMapping[K, V]):
-    """Changes to a :class:`SortedMap`. Reading shows the changed state; :meth:`finish` makes a mapping of it."""
+    """Changes to a :class:`SortedMap`. Reads return the changed state; :meth:`finish` returns a new mapping."""
 
     __slots__ = ("_base", "_changed")
 
@@ -156,5 +156,5 @@ class Changes(MutableMapping[K, V]):
         return len(self.finish())
 
     def finish(self) -> SortedMap[K, V]:
-        """Returns the changed mapping; the original one where nothing has changed."""
+        """Returns the changed mapping; the original one if nothing has changed."""
         return self._base.updated(self._changed) if self._changed else self._base

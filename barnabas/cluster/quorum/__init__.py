@@ -1,4 +1,4 @@
 """The quorum of controllers: the replicated metadata log, its leader, and its snapshots.
 
-Knows nothing of what the metadata records mean: the controller writes them and the loader applies them.
+Knows nothing of metadata records: the controller writes them and the loader applies them.
 """

@@ -1,7 +1,7 @@
-"""The requests of elections, and what their answers say: Vote, BeginQuorumEpoch and EndQuorumEpoch.
+"""The requests and responses of elections: Vote, BeginQuorumEpoch and EndQuorumEpoch.
 
-Knows nothing of when they are sent, or of what follows. The fields are those that Apache Kafka's ``KafkaRaftClient``
-fills in (KIP-595, KIP-853, KIP-996).
+Knows nothing of when they are sent, nor of their effect. The fields are those of Apache Kafka's ``KafkaRaftClient``
+(KIP-595, KIP-853, KIP-996).
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ EndPartition = EndQuorumEpochRequest.TopicData.PartitionData
 def request_of(message: Message, own: ReplicaKey, cluster_id: str, endpoints: Sequence[Endpoint]) -> Request:
     """Returns the request for a message of the elections.
 
-    :param endpoints: where this node listens
+    :param endpoints: the endpoints of this node
     """
     if isinstance(message, AskVote):
         return vote_request(message, own, cluster_id)
@@ -90,7 +90,7 @@ def end_request(
 
 
 def read_answer(response: Response) -> Answer:
-    """Reads a response to any of the requests. The body is that of the partition."""
+    """Reads a response to any of the requests. The body is the partition's part of it."""
     error = error_of(response.error_code)
     partitions = [each for topic in response.topics for each in topic.partitions]
     if error is not None or len(partitions) != 1:

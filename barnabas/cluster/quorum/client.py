@@ -1,6 +1,6 @@
 """The contract between the metadata quorum and its users: append, committed records, leadership.
 
-Knows nothing of how a quorum agrees. Apache Kafka's ``RaftClient`` and ``RaftClient.Listener`` (KIP-595).
+Knows nothing of how a quorum commits records. Apache Kafka's ``RaftClient`` and ``RaftClient.Listener`` (KIP-595).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ NO_NODE = -1
 
 
 class ReplicaKey(NamedTuple):
-    """A node and its log directory. Without a directory id, where configs name the voters, it is any."""
+    """A node and its log directory. The directory id is zero if configs name the voters."""
 
     node_id: int
-    directory_id: bytes = ZERO_UUID  #: of the log directory that has the metadata log
+    directory_id: bytes = ZERO_UUID  #: the id of the directory with the metadata log
 
     def matches(self, other: "ReplicaKey") -> bool:
         """Returns whether both may be the same replica."""
@@ -28,7 +28,7 @@ class ReplicaKey(NamedTuple):
 
 
 class CommittedBatch(NamedTuple):
-    """A committed batch: no election removes it. A control batch has no records."""
+    """A committed batch, which no election removes. A control batch has no records."""
 
     base_offset: int
     last_offset: int
@@ -39,30 +39,30 @@ class CommittedBatch(NamedTuple):
 
 
 class Leadership(NamedTuple):
-    """The leader of an epoch; :data:`NO_NODE` while the epoch has none that this node knows."""
+    """The leader of an epoch; :data:`NO_NODE` if this node knows none."""
 
     leader_id: int = NO_NODE
     epoch: int = 0
 
 
 class QuorumListener(Protocol):
-    """Follows the committed log. Calls come in log order, and never from within :meth:`QuorumClient.append`."""
+    """Follows the committed log. Calls are in log order, and never from within :meth:`QuorumClient.append`."""
 
     def snapshot_loaded(self, snapshot_id: SnapshotId, records: Sequence[Any], timestamp: int) -> None:
-        """The log begins with this snapshot: everything known so far is replaced by these records."""
+        """The log begins with this snapshot: its records replace the whole state."""
         ...
 
     def committed(self, batches: Sequence[CommittedBatch]) -> None:
-        """These batches follow what was committed before."""
+        """These batches follow those that were committed before."""
         ...
 
     def leadership_changed(self, leadership: Leadership) -> None:
-        """There is another leader, or none, or another epoch."""
+        """The leader or the epoch has changed."""
         ...
 
 
 class QuorumClient(Protocol):
-    """One node's access to the quorum."""
+    """A node's interface to the quorum."""
 
     node_id: int
     leadership: Leadership
@@ -70,7 +70,7 @@ class QuorumClient(Protocol):
 
     @property
     def kraft(self) -> KRaftState:
-        """The state of the quorum itself."""
+        """The voters and the version of the quorum."""
         ...
 
     @property
@@ -80,14 +80,14 @@ class QuorumClient(Protocol):
 
     @property
     def next_offset(self) -> int:
-        """The offset that the next appended record gets, while this node leads."""
+        """The offset of the next appended record, while this node leads."""
         ...
 
     def append(self, batches: Sequence[EncodedBatch]) -> int:
         """Appends batches in the current epoch and returns the offset of the last record.
 
-        Listeners hear of the batches when they are committed. When leadership is lost before that, they hear
-        :meth:`QuorumListener.leadership_changed` instead, and the batches may or may not be committed later.
+        Listeners are called when the batches are committed. If leadership is lost before that,
+        :meth:`QuorumListener.leadership_changed` is called instead, and the batches may or may not be committed later.
 
         :raises NotController: this node does not lead the quorum
         :raises KafkaStorageError: the log cannot be written; nothing has been appended
@@ -95,27 +95,27 @@ class QuorumClient(Protocol):
         ...
 
     def upgrade_kraft_version(self) -> None:
-        """Appends the control records that raise ``kraft.version`` (KIP-853). Errors as of :meth:`append`."""
+        """Appends the control records that raise ``kraft.version`` (KIP-853). Raises the errors of :meth:`append`."""
         ...
 
     @property
     def high_watermark(self) -> int | None:
-        """The end of what is committed, as far as this node knows; None while it does not."""
+        """The high watermark, if this node knows it."""
         ...
 
     @property
     def voter_directory_id(self) -> bytes:
-        """The directory id by which this node votes; zero where voters are known by their node ids alone."""
+        """The directory id of this voter; zero if voters have only node ids."""
         ...
 
     def voters(self) -> Mapping[int, ReplicaKey]:
-        """Returns who has a vote, by node id."""
+        """Returns the voters by node id."""
         ...
 
     def endpoint_of(self, node_id: int) -> Endpoint | None:
-        """Returns where that controller listens, as far as this node knows."""
+        """Returns the endpoint of a controller, if this node knows it."""
         ...
 
     def endpoints_of(self, node_id: int) -> Sequence[Endpoint]:
-        """Returns where that controller listens by each of its listeners, as far as this node knows."""
+        """Returns the endpoints of a controller for each of its listeners, if this node knows them."""
         ...

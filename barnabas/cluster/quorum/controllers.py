@@ -1,7 +1,7 @@
-"""Where the controllers listen, as far as this node knows: from its configs, the metadata log, and answers.
+"""The known endpoints of the controllers, from configs, the metadata log, and responses.
 
-Knows nothing of who leads, or of connections. A server of ``controller.quorum.bootstrap.servers`` has an address but no
-known node id; it gets a negative one, as in Apache Kafka's ``RequestManager``.
+Knows nothing of the leader, nor of connections. A server of ``controller.quorum.bootstrap.servers`` has an address but
+no known node id; it gets a negative one, as in Apache Kafka's ``RequestManager``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,9 +27,9 @@ def parse_address(text: str) -> Address:
 
 
 class Controllers:
-    """The address book of the controllers.
+    """The addresses of the controllers.
 
-    :param listener: the listener by which they are reached: the first of ``controller.listener.names``
+    :param listener: the listener of the controllers: the first of ``controller.listener.names``
     :param voters: ``controller.quorum.voters``, addresses by node id
     :param bootstrap: ``controller.quorum.bootstrap.servers``
     """
@@ -50,21 +50,21 @@ class Controllers:
         self._voters = set(voters or ())
 
     def endpoint_of(self, node_id: int) -> Endpoint | None:
-        """Returns where that controller listens; None if it is not known."""
+        """Returns the endpoint of a controller; None if it is not known."""
         address = self._addresses.get(node_id)
         return None if address is None else Endpoint(self.listener, *address, self._security_protocol)
 
     @property
     def candidates(self) -> list[int]:
-        """The ids of those who can be asked who leads: voters and bootstrap servers."""
+        """The ids of the nodes that may know the leader: voters and bootstrap servers."""
         return sorted(node_id for node_id in self._addresses if node_id < 0 or node_id in self._voters)
 
     def learn(self, node_id: int, host: str, port: int) -> None:
-        """Notes where a leader listens, by an answer that names it."""
+        """Stores the address of a leader from a response."""
         self._addresses[node_id] = Address(host, port)
 
     def learn_voters(self, record: VotersRecord) -> None:
-        """Notes the voters that the metadata log names (KIP-853)."""
+        """Stores the addresses of the voters in the metadata log (KIP-853)."""
         self._voters = {voter.voter_id for voter in record.voters}
         for voter in record.voters:
             for endpoint in voter.endpoints:

@@ -1,15 +1,14 @@
-"""Who leads the quorum of voters: one voter's part in its elections.
+"""The election of the quorum's leader, as the state machine of one voter.
 
-Knows nothing of requests' bytes, sockets or files, nor of what the log holds: time, chance, the log's end and the store
-of what must survive are passed in. States and transitions are those of Apache Kafka's ``QuorumState`` and
-``KafkaRaftClient`` (KIP-595, pre-votes KIP-996).
+Knows nothing of sockets, files or records: the time, randomness, the end of the log and the stored state are passed in.
+States and transitions are those of Apache Kafka's ``QuorumState`` and ``KafkaRaftClient`` (KIP-595, pre-votes KIP-996).
 
 ::
 
     Unattached --election timeout--> Prospective --pre-votes of a majority--> Candidate --votes of a majority--> Leader
         |  ^                          |        ^                                 |                                |
         |  '--no leader: rejected-----'        '--------rejected, timeout--------'            check-quorum timeout|
-        '--hears of the leader--> Follower --fetch timeout--> Prospective                      Unattached <-- Resigned
+        '--learns its leader----> Follower --fetch timeout--> Prospective                      Unattached <-- Resigned
 
 Any state becomes Unattached in a higher epoch, or Follower of its leader.
 """
@@ -27,14 +26,14 @@ NEVER = float("inf")
 
 
 class LogEnd(NamedTuple):
-    """The epoch of the last record and the end of the log. A later one is more up to date."""
+    """The epoch of the last record and the log end offset. A greater one is more up to date."""
 
     epoch: int
     offset: int
 
 
 class Elected(NamedTuple):
-    """What must be on the disk before it counts: the epoch, its leader, and whom this node has voted for in it."""
+    """The state that must be stored before it is used: the epoch, its leader, and this node's vote in it."""
 
     epoch: int = 0
     leader_id: int = NO_NODE
@@ -53,26 +52,26 @@ DEFAULT_TIMES = Times()
 
 
 class Surroundings(Protocol):
-    """What an election depends on."""
+    """The environment of the elections."""
 
     def voters(self) -> Mapping[int, ReplicaKey]:
-        """Returns the voters by their node ids, as the end of the log has them."""
+        """Returns the voters by their node ids, as of the end of the log."""
 
     def log_end(self) -> LogEnd:
         """Returns the end of the log."""
 
     def synced_offset(self) -> int:
-        """Returns the offset below which all of the log is on the disk."""
+        """Returns the offset up to which the log is fsynced."""
 
     def store(self, elected: Elected) -> None:
-        """Writes to the disk what must survive."""
+        """Stores the state durably."""
 
 
-# ---------------------------------------------------------------- what is sent
+# ---------------------------------------------------------------- messages
 
 
 class AskVote(NamedTuple):
-    """A Vote request. In a pre-vote the epoch is the one that the sender is in."""
+    """A Vote request. In a pre-vote the epoch is the sender's current one."""
 
     voter: ReplicaKey
     epoch: int
@@ -88,7 +87,7 @@ class BeginEpoch(NamedTuple):
 
 
 class EndEpoch(NamedTuple):
-    """An EndQuorumEpoch request: this node leads no more; the best successors come first."""
+    """An EndQuorumEpoch request: this node resigns; the preferred successors come first."""
 
     voter: ReplicaKey
     epoch: int
@@ -103,7 +102,7 @@ Message = AskVote | BeginEpoch | EndEpoch
 
 @dataclass
 class State:
-    """What all states have. ``deadline`` is by the monotonic clock."""
+    """The common part of all states. ``deadline`` is by the monotonic clock."""
 
     elected: Elected
     deadline: float = NEVER
@@ -111,7 +110,7 @@ class State:
 
 @dataclass
 class Unattached(State):
-    """Waits for a leader or for its election timeout. It may have voted in the epoch."""
+    """Waits for a leader, or for its election timeout. It may have voted in the epoch."""
 
 
 @dataclass
@@ -123,7 +122,7 @@ class Follower(State):
 
 @dataclass
 class Nominee(State):
-    """Asks the others for their votes."""
+    """Requests votes."""
 
     granted: set[int] = field(default_factory=set)
     rejected: set[int] = field(default_factory=set)
@@ -132,17 +131,17 @@ class Nominee(State):
 
 @dataclass
 class Prospective(Nominee):
-    """Asks the others whether they would vote for it. The epoch stays (KIP-996)."""
+    """Requests pre-votes in the current epoch (KIP-996)."""
 
 
 @dataclass
 class Candidate(Nominee):
-    """Asks for votes in an epoch of its own."""
+    """Requests votes in a new epoch."""
 
 
 @dataclass
 class Copy:
-    """What a leader knows of another voter's log."""
+    """The leader's knowledge of another voter's log."""
 
     offset: int = -1
     fetched_at: float = -NEVER
@@ -153,38 +152,38 @@ class Leader(State):
     """Leads the epoch, which begins at an offset of the log. Resigns at the deadline if no majority fetches."""
 
     start_offset: int = 0
-    begin_at: float = 0.0  # when BeginQuorumEpoch is sent to those who have not fetched
+    begin_at: float = 0.0  # when BeginQuorumEpoch is sent to voters that have not fetched
     copies: dict[int, Copy] = field(default_factory=dict)
     since_check: set[int] = field(default_factory=set)
-    granting: frozenset[int] = frozenset()  #: whose votes have made it the leader, its own among them
+    granting: frozenset[int] = frozenset()  #: the ids of the voters that have elected it, including itself
 
 
 @dataclass
 class Resigned(State):
-    """Has led the epoch, and tells the others, until they answer or its election timeout ends."""
+    """Has resigned in the epoch, and sends EndQuorumEpoch until the voters respond or the election timeout ends."""
 
     successors: tuple[ReplicaKey, ...] = ()
     unanswered: set[int] = field(default_factory=set)
 
 
 class Elections:
-    """One voter. Call :meth:`poll` whenever :attr:`due` has come, and after every other call."""
+    """The state machine of one voter. Call :meth:`poll` whenever :attr:`due` is reached, and after every other call."""
 
     def __init__(
         self, own: ReplicaKey, around: Surroundings, clock: Clock, random: Random, times: Times = DEFAULT_TIMES
     ) -> None:
         self.own = own
-        self.high_watermark = -1  #: while this node leads: -1 until a record of its epoch is committed
+        self.high_watermark = -1  #: of the leader; -1 until a record of its epoch is committed
         self._around = around
         self._clock = clock
         self._random = random
         self._times = times
         self.state: State = Unattached(Elected())
 
-    # ------------------------------------------------------------ life
+    # ------------------------------------------------------------ start
 
     def start(self, stored: Elected) -> None:
-        """Goes on from what was stored. A node that has led its epoch does not lead it again."""
+        """Continues from the stored state. A node that has led its epoch does not lead it again."""
         end = self._around.log_end()
         if end.epoch > stored.epoch:
             stored = Elected(end.epoch)
@@ -205,7 +204,7 @@ class Elections:
 
     @property
     def leader_id(self) -> int:
-        """The leader of the epoch; :data:`~barnabas.cluster.quorum.client.NO_NODE` while it is not known."""
+        """The leader of the epoch; :data:`~barnabas.cluster.quorum.client.NO_NODE` if it is not known."""
         return NO_NODE if isinstance(self.state, Resigned) else self.state.elected.leader_id
 
     @property
@@ -220,7 +219,7 @@ class Elections:
         return self.state.deadline
 
     def poll(self) -> list[Message]:
-        """Does what is due, and returns what is to be sent."""
+        """Makes the transitions that are due, and returns the messages to send."""
         if self._now() >= self.state.deadline:
             self._time_out()
         state = self.state
@@ -250,18 +249,18 @@ class Elections:
     def _time_out(self) -> None:
         state = self.state
         if not self._has_vote() and not isinstance(state, Leader | Resigned):
-            state.deadline = NEVER  # until it gets a vote: see voters_changed
+            state.deadline = NEVER  # until it becomes a voter: see voters_changed
         elif isinstance(state, Prospective):
             self._lose(state)
         elif isinstance(state, Leader):
             self.resign()
         elif isinstance(state, Resigned):
             self._become_unattached(self.epoch + 1)
-        else:  # nobody leads, or the leader is silent, or the vote is split
+        else:  # there is no leader, the leader does not respond, or the vote was split
             self._become_prospective()
 
     def voters_changed(self) -> None:
-        """Takes over that the log names other voters: this node may have got a vote, lost it, or be alone now."""
+        """Handles a change of the voters: this node may have become a voter, be none any more, or be the only one."""
         state = self.state
         if isinstance(state, Leader) and self._is_alone():
             state.deadline = NEVER
@@ -269,12 +268,14 @@ class Elections:
             waits = self._times.fetch * 1.5 if isinstance(state, Leader) else self._times.election
             state.deadline = self._now() + waits * (1 + self._random.random())
 
-    # ------------------------------------------------------------ asked by others
+    # ------------------------------------------------------------ requests
 
     def vote(
         self, candidate: ReplicaKey, epoch: int, log_end: LogEnd, voter: ReplicaKey, *, pre_vote: bool
     ) -> tuple[KafkaError | None, bool]:
-        """Answers a Vote request: an error, or whether the vote is granted (``handleVoteRequest``)."""
+        """Handles a Vote request. Returns the error, if there is one, and whether the vote is granted
+        (``handleVoteRequest``).
+        """
         if log_end.epoch < 0 or log_end.offset < 0 or epoch < 0:
             return InvalidRequest(), False
         if log_end.epoch > epoch or (log_end.epoch == epoch and not pre_vote):
@@ -307,7 +308,7 @@ class Elections:
         return elected.leader_id == NO_NODE and is_up_to_date
 
     def begin_epoch(self, leader_id: int, epoch: int, voter: ReplicaKey) -> KafkaError | None:
-        """Answers a BeginQuorumEpoch request: a node says that it leads."""
+        """Handles a BeginQuorumEpoch request: a node leads the epoch."""
         error = self._check_voters_request(leader_id, epoch)
         if error is not None:
             return error
@@ -315,7 +316,7 @@ class Elections:
         return None if voter.matches(self.own) else InvalidVoterKey()
 
     def end_epoch(self, leader_id: int, epoch: int, successors: Iterable[ReplicaKey]) -> KafkaError | None:
-        """Answers an EndQuorumEpoch request: the leader resigns. The best successor begins an election at once."""
+        """Handles an EndQuorumEpoch request: the leader resigns. The first successor starts an election immediately."""
         error = self._check_voters_request(leader_id, epoch)
         if error is not None:
             return error
@@ -325,7 +326,7 @@ class Elections:
         return None
 
     def _turn(self, successors: list[ReplicaKey]) -> float:
-        """Returns how long a successor waits: each twice as long as the one before (``endEpochElectionBackoff``)."""
+        """Returns the backoff of a successor, twice as long as that of the one before (``endEpochElectionBackoff``)."""
         place = next((index for index, each in enumerate(successors) if each.matches(self.own)), len(successors))
         if place == 0:
             return 0.0
@@ -344,10 +345,10 @@ class Elections:
             return not (self.is_leader and epoch == self.epoch)
         return epoch == self.epoch and self.state.elected.leader_id not in (NO_NODE, leader_id)
 
-    # ------------------------------------------------------------ answered by others
+    # ------------------------------------------------------------ responses
 
     def voted(self, node_id: int, request: AskVote, *, granted: bool) -> None:
-        """Counts an answer to :class:`AskVote` that has no error."""
+        """Counts a response to :class:`AskVote` without an error."""
         state = self.state
         is_pre_vote = isinstance(state, Prospective)
         if not isinstance(state, Nominee) or request.epoch != self.epoch or request.pre_vote != is_pre_vote:
@@ -361,19 +362,19 @@ class Elections:
             self._lose(state)
 
     def unanswered(self, node_id: int) -> None:
-        """Asks that node again at the next :meth:`poll`: the request, or its answer, is lost."""
+        """Sends the request to that node again at the next :meth:`poll`: the request or its response was lost."""
         if isinstance(self.state, Nominee) and node_id not in self.state.granted | self.state.rejected:
             self.state.sent_to.discard(node_id)
         elif isinstance(self.state, Resigned):
             self.state.unanswered.add(node_id)
 
     def without_pre_votes(self) -> None:
-        """Goes on to the votes, since a voter does not know pre-votes (Apache Kafka before 4.0; KIP-996)."""
+        """Continues with the votes, since a voter does not support pre-votes (Apache Kafka before 4.0; KIP-996)."""
         if isinstance(self.state, Prospective):
             self._become_candidate()
 
     def heard_of(self, leader_id: int, epoch: int) -> bool:
-        """Takes over what an answer or a request says of the leader. Returns whether the epoch is this node's now."""
+        """Follows a leader or an epoch that a message names. Returns whether the epoch is now this node's epoch."""
         if epoch < self.epoch or (leader_id != NO_NODE and self._contradicts(leader_id, epoch)):
             return False
         if leader_id not in (NO_NODE, self.own.node_id):
@@ -384,31 +385,32 @@ class Elections:
         return True
 
     def fetched(self) -> None:
-        """Counts an answer from the leader to a fetch of this follower."""
+        """Resets the fetch timeout after a response of the leader to a fetch."""
         if isinstance(self.state, Follower):
             self.state.has_fetched = True
             self.state.deadline = self._now() + self._times.fetch
 
     def refused(self, node_id: int) -> None:
-        """Takes in that a node refuses connections. A follower whose leader does so begins an election soon.
+        """Handles a refused connection. A follower whose leader refuses it starts an election soon.
 
-        The leader's process has ended. Apache Kafka waits for ``controller.quorum.fetch.timeout.ms`` all the same. If
-        the other voters still fetch from the leader, they refuse their pre-votes (KIP-996), and nothing has changed.
+        The leader's process has ended, while Apache Kafka waits for ``controller.quorum.fetch.timeout.ms`` in this
+        case, too. If the other voters still fetch from the leader, they reject the pre-votes (KIP-996), and nothing
+        changes.
         """
         state = self.state
         if not (isinstance(state, Follower) and state.elected.leader_id == node_id and state.has_fetched):
             return
-        state.has_fetched = False  # another one may have this vote
+        state.has_fetched = False  # so that this node grants its vote to another one
         if self._has_vote():
             others = sorted(self._around.voters().keys() - {node_id})
-            place = others.index(self.own.node_id)  # one after the other: so votes are rarely split
+            place = others.index(self.own.node_id)  # staggered, so that votes are rarely split
             wait = (place + self._random.random()) * self._times.election / 10
             state.deadline = min(state.deadline, self._now() + wait)
 
     # ------------------------------------------------------------ leading
 
     def copied(self, node_id: int, offset: int) -> bool:
-        """Takes over that another node's log has everything below ``offset``. Returns whether more is committed."""
+        """Updates the log end offset of another voter. Returns whether the high watermark has advanced."""
         state = self.state
         if not isinstance(state, Leader):
             return False
@@ -418,7 +420,7 @@ class Elections:
         return self.advance()
 
     def heard_from(self, node_id: int) -> None:
-        """Counts a voter among those that follow: a leader that no majority follows resigns, unless it is alone."""
+        """Counts a fetch of a voter: a leader resigns if no majority fetches, unless it is the only voter."""
         state = self.state
         if not isinstance(state, Leader) or self._is_alone():
             return
@@ -429,9 +431,9 @@ class Elections:
             state.deadline = self._now() + self._times.fetch * 1.5
 
     def advance(self) -> bool:
-        """Raises the high watermark to what a majority has. Returns whether it was raised.
+        """Raises the high watermark to the offset that a majority has. Returns whether it was raised.
 
-        A record of an earlier epoch is committed with one of this epoch only.
+        A record of an earlier epoch is committed only with a record of this epoch.
         """
         state = self.state
         if not isinstance(state, Leader):
@@ -447,27 +449,27 @@ class Elections:
         return True
 
     def resign(self) -> None:
-        """Gives up the lead of the epoch, and tells the other voters."""
+        """Resigns as the leader, and sends EndQuorumEpoch to the other voters."""
         others = {voter.node_id for voter in self._others()}
         successors = self._successors()
         self.high_watermark = -1
         self.state = Resigned(self.state.elected, self._election_timeout(), successors, others)
 
     def check_leader_request(self, epoch: int) -> KafkaError | None:
-        """Returns why a request to the leader of that epoch is refused, but for ``NOT_LEADER_OR_FOLLOWER``."""
+        """Returns the error for a request to the leader of that epoch, except ``NOT_LEADER_OR_FOLLOWER``."""
         if epoch != self.epoch:
             return FencedLeaderEpoch() if epoch < self.epoch else UnknownLeaderEpoch()
         return None
 
     def _successors(self) -> tuple[ReplicaKey, ...]:
-        """Returns the other voters, those with the longest logs first."""
+        """Returns the other voters, those with the greatest log end offsets first."""
         copies = self.state.copies if isinstance(self.state, Leader) else {}
         return tuple(sorted(self._others(), key=lambda voter: -copies.get(voter.node_id, Copy()).offset))
 
     # ------------------------------------------------------------ transitions
 
     def _become_unattached(self, epoch: int) -> None:
-        # In a state that waits, the wait goes on: a partitioned voter that comes back must not put off elections.
+        # The deadline of a waiting state stays, so that a partitioned voter that returns does not delay elections.
         deadline = self.state.deadline if isinstance(self.state, Unattached | Nominee) else self._election_timeout()
         self.high_watermark = -1
         self._store(Elected(epoch))
@@ -499,7 +501,7 @@ class Elections:
         self.state = Leader(self.state.elected, deadline, start, now, granting=frozenset(granting))
 
     def _lose(self, state: Nominee) -> None:
-        """Ends a lost election: a candidate looks whether it could win another one, a prospective waits."""
+        """Ends a lost election: a candidate becomes prospective, a prospective voter waits."""
         elected = self.state.elected
         if isinstance(state, Candidate):
             self.state = Prospective(elected, self._election_timeout(), {self.own.node_id})
@@ -518,7 +520,7 @@ class Elections:
         return self._clock.monotonic()
 
     def _election_timeout(self) -> float:
-        """Returns when the election time-out ends: once to twice the configured one, so that votes are rarely split."""
+        """Returns when the election timeout ends: once to twice the configured one, at random, to avoid split votes."""
         return self._now() + self._times.election * (1 + self._random.random())
 
     def _others(self) -> list[ReplicaKey]:

@@ -1,7 +1,7 @@
-"""The requests by which a node copies the metadata log, and what their answers say.
+"""The requests that copy the metadata log, and the content of their responses.
 
-Knows nothing of when they are sent. The fields are those that Apache Kafka's ``KafkaRaftClient`` fills in (KIP-595,
-KIP-630, KIP-853, KIP-1166).
+Knows nothing of when they are sent. The fields are those of Apache Kafka's ``KafkaRaftClient`` (KIP-595, KIP-630,
+KIP-853, KIP-1166).
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSna
 from barnabas.wire.types import ZERO_UUID
 
 MAX_WAIT_MS = 500
-"""How long the leader may wait at most for new records before it answers (``KafkaRaftClient.MAX_FETCH_WAIT_MS``)."""
+"""The maximum time that the leader waits for new records (``KafkaRaftClient.MAX_FETCH_WAIT_MS``)."""
 
 UNKNOWN_HIGH_WATERMARK = -1
 
@@ -26,20 +26,20 @@ SnapshotPartition = FetchSnapshotRequest.TopicSnapshot.PartitionSnapshot
 
 
 class Identity(NamedTuple):
-    """How a node introduces itself to the leader."""
+    """The identity of a node in its requests to the leader."""
 
     node_id: int
     cluster_id: str
-    directory_id: bytes = ZERO_UUID  #: of the log directory that has the metadata log
+    directory_id: bytes = ZERO_UUID  #: the id of the directory with the metadata log
 
 
 class Answer(NamedTuple):
-    """What an answer says."""
+    """The content of a response."""
 
     error: KafkaError | None
-    leadership: Leadership | None = None  #: None if it says nothing of the leader
-    endpoints: tuple[tuple[int, str, int], ...] = ()  #: of the leader: node id, host and port
-    body: Any = None  #: of the partition
+    leadership: Leadership | None = None  #: None if the response has no leader
+    endpoints: tuple[tuple[int, str, int], ...] = ()  #: of the leader, as node id, host and port
+    body: Any = None  #: the partition's part of the response
 
 
 def fetch_request(
@@ -51,7 +51,7 @@ def fetch_request(
     max_bytes: int,
     max_wait_ms: int = MAX_WAIT_MS,
 ) -> FetchRequest:
-    """Returns the request for what follows ``position``. ``epoch`` is that of the leader, as far as this node knows."""
+    """Returns the request for the records after ``position``. ``epoch`` is that of the leader that this node knows."""
     partition = FetchRequest.FetchTopic.FetchPartition(
         partition=0,
         current_leader_epoch=epoch,

@@ -1,6 +1,6 @@
-"""The state of the quorum itself at each offset of the metadata log: its voters and ``kraft.version``.
+"""The voters and ``kraft.version`` at each offset of the metadata log.
 
-Knows nothing of who has committed what. Apache Kafka's ``KRaftControlRecordStateMachine`` (KIP-853).
+Knows nothing of what is committed. Apache Kafka's ``KRaftControlRecordStateMachine`` (KIP-853).
 """
 
 from collections.abc import Iterable
@@ -13,19 +13,19 @@ from barnabas.records.record import records_of
 
 
 class KRaftHistory:
-    """The states that records of the log have made, oldest first; the first one holds from the log's start."""
+    """The states after control records, oldest first; the first one is that of the log's start."""
 
     def __init__(self, first: KRaftState = KRaftState()) -> None:  # noqa: B008 - immutable
         self._states = [(0, first)]
 
     @property
     def latest(self) -> KRaftState:
-        """The state at the end of the log. Its last records may not be committed."""
+        """The state at the end of the log, which may not be committed."""
         return self._states[-1][1]
 
     @property
     def voters_offset(self) -> int:
-        """The offset of the record that names the voters at the end of the log; -1 if the history does not say."""
+        """The offset of the last record with voters; -1 if it is not in the history."""
         named = self.latest.voters
         before = [state for _, state in self._states[:-1]]
         for (offset, _), previous in zip(reversed(self._states), [*reversed(before), None], strict=True):
@@ -53,9 +53,9 @@ class KRaftHistory:
         return self.latest != before
 
     def truncate_to(self, end_offset: int) -> None:
-        """Forgets the states that records from ``end_offset`` on have made."""
+        """Removes the states of records from ``end_offset`` on."""
         self._states[1:] = [(offset, state) for offset, state in self._states[1:] if offset < end_offset]
 
     def forget_before(self, end_offset: int) -> None:
-        """Forgets the states before the one at ``end_offset``."""
+        """Removes the states before the one at ``end_offset``."""
         self._states[:] = [(0, self.at(end_offset)), *(each for each in self._states[1:] if each[0] >= end_offset)]

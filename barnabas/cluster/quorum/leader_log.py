@@ -1,6 +1,6 @@
-"""The leader's side of the metadata log: it answers those who copy the log, and knows how far each of them is.
+"""The leader's side of the metadata log: it handles fetches, and tracks the replicas' log end offsets.
 
-Knows nothing of how the leader was elected, or of connections. Rules of Apache Kafka's ``KafkaRaftClient``
+Knows nothing of elections, nor of connections. The rules are those of Apache Kafka's ``KafkaRaftClient``
 (``handleFetchRequest``, ``handleFetchSnapshotRequest``) and ``LeaderState`` (KIP-595, KIP-630, KIP-836, KIP-1166).
 """
 
@@ -28,17 +28,17 @@ from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 
 OBSERVER_SESSION_MS = 300_000
-"""An observer that has fetched nothing for so long is none (``LeaderState.OBSERVER_SESSION_TIMEOUT_MS``)."""
+"""The time without a fetch after which an observer is forgotten (``LeaderState.OBSERVER_SESSION_TIMEOUT_MS``)."""
 
 UNKNOWN = -1
 """The high watermark of a leader that does not know it yet."""
 
 FORMATTED = SnapshotId(0, 0)
-"""The snapshot with which a directory is formatted names the voters. It stands for nothing of the log."""
+"""The snapshot of a formatted directory, which has the voters, but no records."""
 
 FETCH_NAMES_ENDPOINT = 17
 SNAPSHOT_NAMES_ENDPOINT = 1
-"""The first versions whose answers have the leader's address (KIP-853)."""
+"""The first versions of responses with the leader's endpoint (KIP-853)."""
 
 FetchedTopic = FetchResponse.FetchableTopicResponse
 FetchedPartition = FetchedTopic.PartitionData
@@ -47,36 +47,36 @@ SnapshotPartition = SnapshotTopic.PartitionSnapshot
 
 
 class Leader(Protocol):
-    """The node that leads, or led."""
+    """The node that leads, or has led."""
 
     node_id: int
     leadership: Leadership
 
     @property
     def is_elected(self) -> bool:
-        """Whether the node leads the epoch of its :attr:`leadership`."""
+        """Whether the node is the leader of the epoch of its :attr:`leadership`."""
 
     @property
     def high_watermark(self) -> int | None:
-        """The end of what is committed; None until a record of the leader's epoch is."""
+        """The high watermark; None until a record of the leader's epoch is committed."""
 
     def voters(self) -> Mapping[int, ReplicaKey]:
-        """Returns who has a vote, by node id."""
+        """Returns the voters by node id."""
 
     def leader_endpoint(self, listener: str) -> Endpoint | None:
-        """Returns where the leader is reached by that listener, as far as this node knows."""
+        """Returns the leader's endpoint of that listener, if this node knows it."""
 
 
 class Sender(NamedTuple):
-    """How a request has come."""
+    """The context of a request."""
 
     version: int
     listener: str
-    cluster_id: str  #: of the cluster that this node is in
+    cluster_id: str  #: of this node
 
 
 class Replica:
-    """How far a copy of the log is (``LeaderState.ReplicaState``)."""
+    """The progress of a replica (``LeaderState.ReplicaState``)."""
 
     __slots__ = ("_leaders_end", "key", "last_caught_up_ms", "last_fetch_ms", "log_end_offset")
 
@@ -85,10 +85,10 @@ class Replica:
         self.log_end_offset = -1
         self.last_fetch_ms = -1
         self.last_caught_up_ms = -1
-        self._leaders_end = 0  # at the last fetch
+        self._leaders_end = 0  # the leader's log end offset at the last fetch
 
     def fetched(self, offset: int, leaders_end: int, now_ms: int) -> None:
-        """Takes over that the node has everything below ``offset``."""
+        """Handles a fetch from ``offset``: the replica has all records before it."""
         if offset >= leaders_end:
             self.last_caught_up_ms = max(now_ms, self.last_caught_up_ms)
         elif 0 < self._leaders_end <= offset:
@@ -99,7 +99,7 @@ class Replica:
 
 
 class LeaderLog:
-    """Answers fetches of the log and of its snapshots.
+    """Handles fetches of the log and of its snapshots.
 
     :param on_fetch: called with a replica that fetches, and its log end offset
     """
@@ -115,10 +115,10 @@ class LeaderLog:
         self._metadata_log = metadata_log
         self._log = metadata_log.log
         self._replicas: dict[ReplicaKey, Replica] = {}
-        self._waiting: dict[Callable[[], object], None] = {}  # in the order in which they came
+        self._waiting: dict[Callable[[], object], None] = {}  # in the order of their requests
 
     def followers(self) -> list[Replica]:
-        """Returns the other voters, whether they have fetched or not."""
+        """Returns the other voters, even those that have not fetched."""
         found = []
         for voter in self._leader.voters().values():
             known = (each for key, each in self._replicas.items() if voter.matches(key))
@@ -127,7 +127,7 @@ class LeaderLog:
         return found
 
     def observers(self, now_ms: int) -> list[Replica]:
-        """Returns the nodes without a vote that copy the log, but those that have not fetched for five minutes."""
+        """Returns the replicas without a vote that have fetched within the last five minutes."""
         voters = self._leader.voters()
         found = {
             key: each
@@ -140,24 +140,24 @@ class LeaderLog:
         return [each for key, each in found.items() if key not in silent]
 
     def replica(self, key: ReplicaKey) -> Replica | None:
-        """Returns how far a copy of the log is; None if it has not been fetched."""
+        """Returns the progress of a replica; None if it has not fetched."""
         return self._replicas.get(key)
 
     def forget(self) -> None:
-        """Forgets how far the replicas are: another node leads."""
+        """Forgets the progress of the replicas: another node leads."""
         self._replicas.clear()
 
     # ------------------------------------------------------------ waiting
 
     def wait(self, callback: Callable[[], object]) -> None:
-        """Has ``callback`` called when there may be another answer: new records, or another leader."""
+        """Calls ``callback`` once when the response may change: new records, or another leader."""
         self._waiting[callback] = None
 
     def stop_waiting(self, callback: Callable[[], object]) -> None:
         self._waiting.pop(callback, None)
 
     def advanced(self) -> None:
-        """Calls those who wait. Each is called once."""
+        """Calls the waiting callbacks, each once."""
         waiting, self._waiting = self._waiting, {}
         for callback in waiting:
             callback()
@@ -165,7 +165,7 @@ class LeaderLog:
     # ------------------------------------------------------------ fetches
 
     def fetch(self, request: FetchRequest, sender: Sender, now_ms: int) -> tuple[FetchResponse, bool]:
-        """Answers a fetch. Returns also whether the answer has something to tell, and need not wait."""
+        """Handles a fetch. Returns the response, and whether it is complete and need not wait."""
         if request.cluster_id not in (None, sender.cluster_id):
             return FetchResponse(error_code=InconsistentClusterId.code, responses=[]), True
         topics = request.topics
@@ -200,7 +200,7 @@ class LeaderLog:
         body: FetchedPartition,
         now_ms: int,
     ) -> KafkaError | None:
-        """Fills in the records at the fetch offset, or what the sender must do before."""
+        """Fills in the records at the fetch offset, the diverging epoch, or the snapshot to fetch first."""
         offset, last_epoch, epoch = wanted.fetch_offset, wanted.last_fetched_epoch, wanted.current_leader_epoch
         if request.max_wait_ms < 0 or offset < 0 or last_epoch < 0 or last_epoch > epoch:
             return InvalidRequest()
@@ -221,17 +221,17 @@ class LeaderLog:
                 return None
         log_end = self._log.log_end_offset
         body.records = self._log.read(offset, request.max_bytes, up_to=log_end, minimum_one=True)
-        if node_id >= 0:  # otherwise a reader that is no replica
+        if node_id >= 0:  # otherwise a consumer
             key = ReplicaKey(node_id, wanted.replica_directory_id)
             self._replicas.setdefault(key, Replica(key)).fetched(offset, log_end, now_ms)
             self._on_fetch(key, offset)
         return None
 
     def _snapshot_for(self, offset: int, last_epoch: int) -> SnapshotId | None:
-        """Returns the snapshot that must come first, since the log begins later, or since it is the shorter way."""
+        """Returns the snapshot to fetch first, since the log begins after the offset, or since it is smaller."""
         start = self._log.log_start_offset
         if offset > start and last_epoch == self._log.latest_epoch:
-            return None  # as mostly; no need to look which snapshots there are
+            return None  # the usual case, without listing the snapshots
         found = self._metadata_log.snapshots()
         if not found:
             return None
@@ -252,7 +252,7 @@ class LeaderLog:
     # ------------------------------------------------------------ snapshots
 
     def fetch_snapshot(self, request: FetchSnapshotRequest, sender: Sender) -> FetchSnapshotResponse:
-        """Answers with a piece of a snapshot."""
+        """Handles a fetch of a part of a snapshot."""
         if request.cluster_id not in (None, sender.cluster_id):
             return FetchSnapshotResponse(error_code=InconsistentClusterId.code, topics=[])
         wanted = [(topic.name, each) for topic in request.topics for each in topic.partitions]

@@ -1,4 +1,4 @@
-"""What a controller tells the leader, which may be itself: where it listens, or that it wants a vote (KIP-853).
+"""The requests of a controller to the leader, which may be itself: its endpoints, or to become a voter (KIP-853).
 
 Knows nothing of how voters change. Apache Kafka's ``KafkaRaftClient.pollFollowerAsVoter`` and
 ``pollFollowerAsObserver``.
@@ -29,7 +29,7 @@ LANE = "voters"
 
 
 class Following(Protocol):
-    """What is used of the controller."""
+    """The interface of the controller that is used."""
 
     key: ReplicaKey
     leadership: Leadership
@@ -42,11 +42,11 @@ class Following(Protocol):
 
 
 class Membership:
-    """The part of one controller.
+    """The requests of one controller.
 
-    :param update: takes over what the leader has to say of itself; may raise KafkaError
-    :param interval_ms: how long to wait before the request is sent again
-    :param joins: whether a controller without a vote asks for one (``controller.quorum.auto.join.enable``)
+    :param update: handles an update of the leader itself; may raise KafkaError
+    :param interval_ms: the time before the request is sent again
+    :param joins: whether a controller without a vote adds itself (``controller.quorum.auto.join.enable``)
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class Membership:
         self._interval_s = interval_ms / 1000
         self._joins = joins
         self._timer: Timer | None = None
-        self._knows_in_memory = False  # that the leader has answered while the log names no voters
+        self._knows_in_memory = False  # whether the leader has responded while the log has no voters
 
     def follow(self) -> None:
-        """Begins to tell a new leader."""
+        """Starts to report to a new leader."""
         self.stop()
         self._knows_in_memory = False
         self._timer = self._scheduler.call_later(0, self._report)
 
     def stop(self) -> None:
-        """Tells nothing any more."""
+        """Stops to report."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -88,7 +88,7 @@ class Membership:
         request = self._request()
         leader_id = self._node.leadership.leader_id
         if isinstance(request, UpdateRaftVoterRequest) and leader_id == self._node.key.node_id:
-            with contextlib.suppress(KafkaError):  # another change is not committed yet
+            with contextlib.suppress(KafkaError):  # the change before is not committed yet
                 self._update_voter(self._node.key, self._node.voter_endpoints, LEVELS)
         elif request is not None:
             done: Callable[[Any, KafkaError | None], object] = partial(self._answered, request)
@@ -103,7 +103,7 @@ class Membership:
             logger.info("The leader of the metadata quorum refuses %s: %r", type(request).__name__, error)
 
     def _request(self) -> Request | None:
-        """Returns what is to be sent now."""
+        """Returns the next request; None if there is nothing to report."""
         node = self._node
         _, kraft = node.latest_voters()
         voters = voters_of(kraft)
@@ -113,7 +113,7 @@ class Membership:
             return None if is_known or not node.voter_endpoints else self._update()
         if not self._joins or not kraft.version or not node.voter_endpoints:
             return None
-        before = voters.get(node.key.node_id)  # its disk was exchanged: the vote of the old one goes first
+        before = voters.get(node.key.node_id)  # its disk was replaced: the old voter is removed first
         if before is not None:
             return RemoveRaftVoterRequest(
                 cluster_id=self._cluster_id, voter_id=before.voter_id, voter_directory_id=before.voter_directory_id

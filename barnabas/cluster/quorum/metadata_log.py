@@ -1,7 +1,6 @@
 """The metadata log on the disk of one node: ``__cluster_metadata-0`` and its snapshots.
 
-Knows nothing of leaders, of what the records mean, or of which of them are committed. Apache Kafka's
-``KafkaMetadataLog``.
+Knows nothing of leaders, of metadata records, nor of what is committed. Apache Kafka's ``KafkaMetadataLog``.
 """
 
 import logging
@@ -22,18 +21,18 @@ from barnabas.log.partition_log import PartitionLog
 logger = logging.getLogger(__name__)
 
 TOPIC_ID = bytes(15) + b"\1"
-"""The topic id of the metadata log in every cluster (``Uuid.METADATA_TOPIC_ID``)."""
+"""The topic id of the metadata log in all clusters (``Uuid.METADATA_TOPIC_ID``)."""
 
 DIRECTORY = f"{CLUSTER_METADATA}-0"
 READ_BYTES = 1 << 20
 
 
 class MetadataLogError(Exception):
-    """This node cannot open the metadata log: it is damaged, or belongs to another quorum or feature level."""
+    """The metadata log cannot be opened: it is damaged, or belongs to another quorum or feature level."""
 
 
 class Retention(NamedTuple):
-    """How much is kept of what a newer snapshot stands for. Negative values mean no limit."""
+    """The retention of snapshots, and of the log before them. Negative values mean no limit."""
 
     bytes: int = 100 << 20
     ms: int = 604_800_000
@@ -43,9 +42,9 @@ DEFAULT_RETENTION = Retention()
 
 
 def topic_config(segment_bytes: int = 1 << 30, segment_ms: int = 604_800_000, *, is_voters: bool = True) -> TopicConfig:
-    """Returns the config of the log. Only snapshots allow a deletion.
+    """Returns the config of the log, which deletes nothing by itself.
 
-    :param is_voters: whether every append is fsynced; what an observer loses in a crash, it fetches again
+    :param is_voters: whether every append is fsynced; an observer fetches lost records again
     """
     config = TopicConfig(
         segment_bytes=segment_bytes,
@@ -81,9 +80,9 @@ class MetadataLog:
     # ------------------------------------------------------------ reading
 
     def newest_snapshot(self) -> tuple[SnapshotId, Snapshot] | None:
-        """Returns the newest snapshot that can be read.
+        """Returns the newest readable snapshot.
 
-        :raises MetadataLogError: the log does not continue any snapshot
+        :raises MetadataLogError: there is none, and the log does not begin at offset 0
         """
         for snapshot_id in sorted(self.snapshots(), reverse=True):
             try:
@@ -93,7 +92,7 @@ class MetadataLog:
         return None
 
     def check_continues(self, snapshot_id: SnapshotId | None) -> None:
-        """Checks that the log holds the offset after the snapshot, or offset 0 without one.
+        """Checks that the log has the offset after the snapshot, or offset 0 without one.
 
         :raises MetadataLogError: offsets are missing between the snapshot and the log
         """
@@ -105,7 +104,7 @@ class MetadataLog:
             )
 
     def snapshots(self) -> list[SnapshotId]:
-        """Returns the ids of the snapshot files, in no order."""
+        """Returns the ids of the snapshot files, unordered."""
         names = map(parse_file_name, self._files.list(self.directory))
         return [snapshot_id for snapshot_id in names if snapshot_id is not None]
 
@@ -125,7 +124,7 @@ class MetadataLog:
         return f"{self.directory}/{snapshot_id.file_name}"
 
     def read(self, offset: int, up_to: int | None = None) -> Iterator[list[Decoded]]:
-        """Yields the batches from ``offset`` to ``up_to``, or to the end of the log, some at a time.
+        """Yields the batches from ``offset`` to ``up_to``, or to the end of the log, in chunks.
 
         :raises MetadataLogError: a batch cannot be read or decoded
         """
@@ -148,7 +147,7 @@ class MetadataLog:
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last record of the log, or of the snapshot that an empty log continues; 0 without one."""
+        """The epoch of the last record of the log, or of the snapshot before an empty log; 0 without one."""
         if self.log.latest_epoch >= 0:
             return self.log.latest_epoch
         return max(self.snapshots(), default=SnapshotId(0, 0)).epoch
@@ -156,7 +155,7 @@ class MetadataLog:
     def end_of_epoch(self, epoch: int) -> EpochEnd:
         """Returns the largest epoch up to ``epoch`` and its end (``KafkaRaftLog.endOffsetForEpoch``).
 
-        Before the first epoch of the log this is the oldest snapshot, above the last one the end of the log.
+        Before the first epoch of the log it returns the oldest snapshot, after the last one the end of the log.
         """
         found, end_offset = self.log.end_offset_for_epoch(epoch)
         if found < 0:
@@ -168,9 +167,9 @@ class MetadataLog:
         return EpochEnd(found, end_offset)
 
     def truncate_to_end_of(self, diverging: EpochEnd, now_ms: int) -> int:
-        """Truncates the log to where it may equal the leader's, and returns that offset.
+        """Truncates the log to the offset up to which it may equal the leader's, and returns that offset.
 
-        :param diverging: the epoch in which the leader's log ends or begins to differ, and its end there
+        :param diverging: the diverging epoch and its end offset in the leader's log
         """
         end_offset = min(diverging.end_offset, self.log.log_end_offset)
         if diverging.epoch:
@@ -182,7 +181,7 @@ class MetadataLog:
     # ------------------------------------------------------------ snapshots
 
     def begin_with(self, snapshot_id: SnapshotId) -> None:
-        """Makes the log empty behind a snapshot that is on the disk, and deletes older snapshots."""
+        """Empties the log so that it continues a snapshot on the disk, and deletes older snapshots."""
         self.log.truncate_fully_and_start_at(snapshot_id.end_offset, self._clock.time_ms())
         for older in self.snapshots():
             if older < snapshot_id:
@@ -199,9 +198,9 @@ class MetadataLog:
         self._background.run(write, done)
 
     def clean(self) -> None:
-        """Deletes snapshots beyond the retention, and the log before the oldest one that is left.
+        """Deletes snapshots beyond the retention, and the log before the oldest one that is kept.
 
-        The newest snapshot stays, and so does the log after it (``KafkaMetadataLog.maybeClean``).
+        The newest snapshot and the log after it are kept (``KafkaMetadataLog.maybeClean``).
         """
         now_ms, retention = self._clock.time_ms(), self._retention
         sizes = self._files.sizes(self.directory)

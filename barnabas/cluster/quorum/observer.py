@@ -1,8 +1,8 @@
 """An observer of the metadata quorum: a node without a vote that copies the log from the leader.
 
-Knows nothing of sockets, or of what the metadata records mean. Rules of Apache Kafka's ``KafkaRaftClient`` for an
-observer (KIP-595): it fetches from the leader; it asks any controller who leads while it does not know, or while the
-leader does not answer.
+Knows nothing of sockets, nor of metadata records. The rules are those of Apache Kafka's ``KafkaRaftClient`` for an
+observer (KIP-595): it fetches from the leader; it fetches from any controller while it does not know the leader, or
+while the leader does not respond.
 """
 
 import logging
@@ -56,14 +56,14 @@ logger = logging.getLogger(__name__)
 LANE = "metadata"
 
 ELECTIONS = NotLeaderOrFollower, FencedLeaderEpoch, UnknownLeaderEpoch
-"""What nodes answer while they do not know yet, or do not know any more, who leads."""
+"""The errors of nodes that do not know the leader."""
 
 FetchedPartition = FetchResponse.FetchableTopicResponse.PartitionData
 SnapshotPiece = FetchSnapshotResponse.TopicSnapshot.PartitionSnapshot
 
 
 class Limits(NamedTuple):
-    """The configs ``controller.quorum.*`` of a node that follows."""
+    """The configs ``controller.quorum.*`` of a follower or observer."""
 
     fetch_timeout_ms: int = 2000
     request_timeout_ms: int = 2000
@@ -73,10 +73,10 @@ class Limits(NamedTuple):
 
     @property
     def fetch_max_wait_ms(self) -> int:
-        """How long the leader may wait before it answers.
+        """How long the leader may wait before it responds.
 
-        With the time-out of Apache Kafka's default that is its 500 ms. With a short one it is half of that: a leader
-        that has nothing new would answer when the time-out has passed, and the node would take it for gone.
+        With the default time-out of Apache Kafka it is its 500 ms. With a shorter time-out it is half of the time-out:
+        otherwise the response of a leader without new records would come after the time-out.
         """
         return min(fetching.MAX_WAIT_MS, self.fetch_timeout_ms // 2)
 
@@ -85,10 +85,10 @@ DEFAULT_LIMITS = Limits()
 
 
 class Observer:
-    """A :class:`~barnabas.cluster.quorum.client.Quorum` for a node that follows.
+    """A :class:`~barnabas.cluster.quorum.client.Quorum` for an observer.
 
-    :param peers: reaches the controllers by the ids of ``controllers``
-    :param on_fatal: called with the reason when this node cannot go on: its log contradicts the leader's
+    :param peers: sends requests to the controllers by their ids in ``controllers``
+    :param on_fatal: called with the reason when this node cannot continue, since its log contradicts the leader's
     """
 
     is_sole_voter = False
@@ -122,22 +122,22 @@ class Observer:
         self._random = random
         self._on_fatal = on_fatal
         self._limits = limits
-        self._stored: QuorumState | None = None  # what quorum-state holds
+        self._stored: QuorumState | None = None  # the content of quorum-state
         self._download: tuple[SnapshotId, bytearray] | None = None
         self._catch_up_to: int | None = None  # the first high watermark in a leader's response
         self._when_caught_up: list[Callable[[], object]] = []
         self._is_following = False
         self._is_stepping = False
-        self._attempt: object | None = None  # the request in flight, or the snapshot that is being written
+        self._attempt: object | None = None  # identifies the request in flight, or the snapshot that is being written
         self._timer: Timer | None = None
         self._last_fetch = 0.0
         self._backing_off: dict[int, float] = {}
         self._complaints: set[str] = set()
 
-    # ------------------------------------------------------------ life
+    # ------------------------------------------------------------ start and stop
 
     def load(self) -> None:
-        """Reads who has a vote. Nothing goes to the listeners: how much is committed, only the leader knows.
+        """Reads the voters. Listeners are not called, since only the leader knows what is committed.
 
         :raises MetadataLogError: the log cannot be read
         """
@@ -145,9 +145,9 @@ class Observer:
         self._learn_voters(self._replica.latest_kraft)
 
     def start(self) -> None:
-        """Begins to follow the leader that this node knew last.
+        """Starts to follow the last known leader.
 
-        :raises MetadataLogError: the last epoch cannot be known
+        :raises MetadataLogError: the last epoch is not known
         """
         try:
             self._stored = read_quorum_state(self._files, self._state_path)
@@ -161,7 +161,7 @@ class Observer:
         self._step()
 
     def stop(self) -> None:
-        """Stops following. The answer to a request in flight is dropped."""
+        """Stops following. The response to a request in flight is ignored."""
         self._is_following = False
         self._attempt = None
         if self._timer is not None:
@@ -186,7 +186,7 @@ class Observer:
 
     @property
     def high_watermark(self) -> int | None:
-        """The end of what is committed, as far as it is in this node's log; None until a leader's response has it."""
+        """The high watermark, as far as this node's log reaches; None until a response of a leader has it."""
         return self._replica.high_watermark
 
     def voters(self) -> Mapping[int, ReplicaKey]:
@@ -232,14 +232,14 @@ class Observer:
             for done in waiting:
                 done()
 
-    # ------------------------------------------------------------ who leads
+    # ------------------------------------------------------------ the leader
 
     @property
     def _state_path(self) -> str:
         return f"{self.metadata_log.directory}/{FILE_NAME}"
 
     def _follow(self, leadership: Leadership) -> None:
-        """Follows another leader, or none, in that epoch. It is on the disk before anything follows from it."""
+        """Follows another leader, or none, in that epoch. It is stored before it is used."""
         voters = None if self._replica.latest_kraft.version else self._controllers.configured_voters
         state = QuorumState(leadership.leader_id, leadership.epoch, voters)
         if state != self._stored:
@@ -251,7 +251,7 @@ class Observer:
         self._announce(leadership)
 
     def _announce(self, leadership: Leadership) -> None:
-        """Tells the listeners who leads now."""
+        """Notifies the listeners of the leader."""
         self.leadership = leadership
         leader = "no known leader" if leadership.leader_id == NO_NODE else f"node {leadership.leader_id} as its leader"
         logger.info("Epoch %d of the metadata quorum has %s", leadership.epoch, leader)
@@ -263,9 +263,9 @@ class Observer:
             self._controllers.learn_voters(kraft.voters)
 
     def _heed(self, answer: Answer) -> bool | None:
-        """Follows whom an answer names as the leader. Returns None if the rest of the answer counts, too.
+        """Follows the leader that a response names. Returns None if the rest of the response is valid, too.
 
-        Otherwise returns whether it is of use to ask again at once (``KafkaRaftClient.maybeHandleCommonResponse``).
+        Otherwise returns whether to send a request immediately (``KafkaRaftClient.maybeHandleCommonResponse``).
         """
         known, named = self.leadership, answer.leadership
         if named is None:
@@ -284,12 +284,12 @@ class Observer:
             return None if answer.error is None and named.epoch == known.epoch else names_leader
         return None if answer.error is None or isinstance(answer.error, SnapshotNotFound) else False
 
-    # ------------------------------------------------------------ asking
+    # ------------------------------------------------------------ requests
 
     def _step(self) -> None:
-        """Sends the next request, and the next, as long as they are answered at once."""
+        """Sends the next request, and the next, as long as responses come immediately."""
         if self._is_stepping:
-            return  # the loop below goes on
+            return  # the loop below continues
         self._is_stepping = True
         try:
             while self._is_following and self._attempt is None:
@@ -302,7 +302,7 @@ class Observer:
             self._is_stepping = False
 
     def _target(self) -> int | None:
-        """Returns whom to ask; None while all who could be asked are backing off."""
+        """Returns the node to send a request to; None while all of them are backing off."""
         now = self._clock.monotonic()
         self._backing_off = {node_id: until for node_id, until in self._backing_off.items() if until > now}
         leader_id = self.leadership.leader_id
@@ -313,7 +313,7 @@ class Observer:
         return self._random.choice(ready) if ready else None
 
     def _wait(self) -> None:
-        """Goes on when the first of those who are backing off can be asked again."""
+        """Sets a timer to the end of the first backoff."""
         until = min(self._backing_off.values(), default=self._clock.monotonic() + self._limits.retry_backoff_ms / 1000)
         if self._timer is not None:
             self._timer.cancel()
@@ -363,18 +363,18 @@ class Observer:
             self._complain(f"node {target} answers {answer.error!r}")
         if not of_use:
             if isinstance(response, FetchSnapshotResponse):
-                self._download = None  # what the leader refuses to send is not asked for again
+                self._download = None  # the leader does not have it
             self._back_off(target)
         self._step()
 
     def _take(self, answer: Answer, take: Callable[[Any], bool]) -> bool:
         of_use = self._heed(answer)
-        if of_use is None and self.leadership.leader_id != NO_NODE:  # only the leader answers without an error
+        if of_use is None and self.leadership.leader_id != NO_NODE:  # only the leader responds without an error
             return take(answer.body)
         return bool(of_use)
 
     def _guard(self, action: Callable[[], bool]) -> bool:
-        """Does what an answer asks for. Returns whether it is of use to ask again at once."""
+        """Handles a response. Returns whether to send the next request immediately."""
         try:
             return action()
         except (CorruptMessage, InvalidRecord, OffsetOutOfRange) as damage:
@@ -385,13 +385,13 @@ class Observer:
         return False
 
     def _refused(self, node_id: int) -> None:
-        """Takes in that nobody listens there. A node without a vote can only ask another one."""
+        """Handles a refused connection. A node without a vote can only send its request to another one."""
 
     def _back_off(self, node_id: int) -> None:
         self._backing_off[node_id] = self._clock.monotonic() + self._limits.retry_backoff_ms / 1000
 
     def _complain(self, text: str) -> None:
-        """Logs what is wrong, once until the leader is fetched from again."""
+        """Logs a problem, once until a fetch from the leader succeeds."""
         if text not in self._complaints:
             self._complaints.add(text)
             logger.warning("The metadata log cannot be fetched: %s", text)
@@ -399,7 +399,9 @@ class Observer:
     # ------------------------------------------------------------ copying
 
     def _take_batches(self, body: FetchedPartition) -> bool:
-        """Appends what the leader sends, truncates the log as it says, or begins to download a snapshot."""
+        """Appends the batches of the leader, truncates the log, or starts to download a snapshot, as the response
+        demands.
+        """
         replica, now_ms = self._replica, self._clock.time_ms()
         diverging, snapshot = body.diverging_epoch, body.snapshot_id
         if diverging.epoch >= 0:
@@ -414,7 +416,7 @@ class Observer:
 
     def _commit(self, high_watermark: int) -> None:
         if high_watermark < 0:
-            return  # a leader does not know it before its epoch has a committed record
+            return  # a leader does not know it before a record of its epoch is committed
         if self._catch_up_to is None:
             self._catch_up_to = high_watermark
         self._replica.commit(high_watermark)
@@ -428,13 +430,13 @@ class Observer:
     # ------------------------------------------------------------ snapshots
 
     def _take_piece(self, piece: SnapshotPiece) -> bool:
-        """Adds a piece of the snapshot, and goes on from the whole one when it is on the disk."""
+        """Adds a part of the snapshot, and installs the snapshot when it is complete and on the disk."""
         if self._download is None:
             return False
         snapshot_id, received = self._download
         sent_id = SnapshotId(piece.snapshot_id.end_offset, piece.snapshot_id.epoch)
         if piece.error_code or sent_id != snapshot_id or piece.position != len(received) or not piece.unaligned_records:
-            self._download = None  # the leader has deleted it: it tells the next one
+            self._download = None  # the leader has deleted it, and names the next one
             return False
         received += piece.unaligned_records
         if len(received) >= piece.size:

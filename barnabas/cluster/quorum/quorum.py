@@ -1,6 +1,6 @@
-"""The quorum as the node sees it that starts and stops it, and that serves its log to others.
+"""The quorum, as the node uses it that starts and stops it, and serves its log to other nodes.
 
-Knows nothing of how a quorum agrees.
+Knows nothing of how a quorum commits records.
 """
 
 from collections.abc import Callable
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 class Quorum(QuorumClient, Protocol):
-    """A quorum client with a life."""
+    """A quorum client that can be started and stopped."""
 
     listeners: list[QuorumListener]
-    is_sole_voter: bool  #: whether nobody but this node can lead
+    is_sole_voter: bool  #: whether only this node can lead
 
     @property
     def leader_log(self) -> "LeaderLog | None":
-        """The log for those who copy it; None on a node that cannot lead."""
+        """Serves the log to other nodes; None on a node that cannot lead."""
         ...
 
     def load(self) -> None:
-        """Reads the newest snapshot and the log after it, and passes to the listeners what is known to be committed.
+        """Reads the newest snapshot and the log after it, and passes known committed records to the listeners.
 
         :raises MetadataLogError: the log cannot be read
         """
         ...
 
     def start(self) -> None:
-        """Begins to follow the leader, or to lead.
+        """Starts to follow the leader, or to lead.
 
         :raises MetadataLogError: this node cannot be part of the quorum
         """
@@ -42,9 +42,9 @@ class Quorum(QuorumClient, Protocol):
         ...
 
     def resign(self, done: Callable[[], object]) -> None:
-        """Gives up the lead, and calls ``done`` when another node leads; at once where no other node can."""
+        """Resigns, and calls ``done`` when another node leads; immediately if no other node can."""
         ...
 
     def when_caught_up(self, done: Callable[[], object]) -> None:
-        """Calls ``done`` once the listeners have everything that was committed when the leader was first heard."""
+        """Calls ``done`` once the listeners have all records up to the first known high watermark."""
         ...

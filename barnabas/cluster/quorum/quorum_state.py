@@ -1,7 +1,7 @@
-"""``quorum-state``: who leads the quorum of controllers in which epoch, as this node knows it.
+"""``quorum-state``: the leader and the epoch of the quorum, as this node knows it.
 
-Knows nothing of elections. The file is Apache Kafka's (``FileQuorumStateStore``), in
-its version 0, which names the voters, or 1, where they are control records of the log (KIP-853).
+Knows nothing of elections. The file is that of Apache Kafka (``FileQuorumStateStore``), in version 0, which has the
+voters, or version 1, where control records of the log have them (KIP-853).
 """
 
 from typing import NamedTuple
@@ -15,16 +15,16 @@ FILE_NAME = "quorum-state"
 
 
 class QuorumState(NamedTuple):
-    """The content of the file. ``voters`` is None if the log names them."""
+    """The content of the file. ``voters`` is None if the log has them."""
 
     leader_id: int = -1
     leader_epoch: int = 0
     voters: tuple[int, ...] | None = ()
-    voted: ReplicaKey | None = None  #: for whom this node has voted in the epoch
+    voted: ReplicaKey | None = None  #: the candidate that this node has voted for in the epoch
 
 
 class CorruptQuorumState(Exception):
-    """The file is damaged: the last epoch is unknown."""
+    """The file is damaged: the last epoch is not known."""
 
 
 def read_quorum_state(files: Files, path: str) -> QuorumState | None:
@@ -53,7 +53,7 @@ def read_quorum_state(files: Files, path: str) -> QuorumState | None:
 
 
 def write_quorum_state(files: Files, path: str, state: QuorumState) -> None:
-    """Replaces the file. It is on the disk on return, since no epoch may be used twice."""
+    """Replaces the file durably, since no epoch may be used twice."""
     voted = state.voted or ReplicaKey(NO_NODE)
     if state.voters is None:
         text = (

@@ -1,6 +1,6 @@
-"""A controller of several: it copies the metadata log from the leader, takes part in elections, and may lead.
+"""A voter of several: it copies the metadata log from the leader, takes part in elections, and may lead.
 
-Knows nothing of sockets, or of what the metadata records mean. It does all that an observer does. The module
+Knows nothing of sockets, nor of metadata records. It extends the observer. The module
 :mod:`~barnabas.cluster.quorum.elections` decides who is elected. Apache Kafka's ``KafkaRaftClient`` (KIP-595, KIP-853,
 KIP-996).
 """
@@ -51,19 +51,19 @@ logger = logging.getLogger(__name__)
 LANE = "elections"
 
 PRE_VOTES = 2
-"""The first version of Vote that has pre-votes."""
+"""The first version of Vote with pre-votes."""
 
 
 class RaftVoter(Observer):
-    """A :class:`~barnabas.cluster.quorum.client.Quorum` for a controller. Takes what an observer takes.
+    """A :class:`~barnabas.cluster.quorum.client.Quorum` for a controller. It has the parameters of an observer.
 
-    A node that is elected is not active at once: first a record of its epoch is committed, and its listeners have heard
-    of all before it. Only then :attr:`is_leader` is true.
+    A node that is elected is not active immediately: :attr:`is_leader` is true once a record of its epoch is committed,
+    and its listeners have all records before it.
     """
 
     def __init__(self, *arguments: Any, times: Times = DEFAULT_TIMES, joins: bool = False, **options: Any) -> None:
         """
-        :param joins: whether the node asks for a vote if it has none (``controller.quorum.auto.join.enable``)
+        :param joins: whether a node without a vote adds itself (``controller.quorum.auto.join.enable``)
         """
         super().__init__(*arguments, **options)
         self.key = ReplicaKey(self._identity.node_id, self._identity.directory_id)
@@ -91,16 +91,16 @@ class RaftVoter(Observer):
         self._is_active = False
         self._is_turning = self._turns_again = False
         self._is_committing = False
-        self._is_syncing = False  # waits for the disk before the next fetch
+        self._is_syncing = False  # whether the next fetch waits for the disk
         self._due: tuple[float, Timer] | None = None
         self._when_resigned: Callable[[], object] | None = None
 
-    # ------------------------------------------------------------ life
+    # ------------------------------------------------------------ start and stop
 
     def start(self) -> None:
-        """Takes part in elections, or follows the leader that this node knew last.
+        """Takes part in elections, or follows the last known leader.
 
-        :raises MetadataLogError: the last epoch cannot be known
+        :raises MetadataLogError: the last epoch is not known, or nothing names the voters
         :raises KafkaStorageError: the disk fails
         """
         try:
@@ -113,7 +113,7 @@ class RaftVoter(Observer):
                 "Neither controller.quorum.voters nor the metadata log names the voters: this node has no vote. If it "
                 "was a quorum of its own, start it as before, raise kraft.version to 1, and start it again like this"
             )
-        self.metadata_log.log.flush()  # a crash must not take what other voters know of
+        self.metadata_log.log.flush()  # a crash must not lose records that other voters know
         self._is_following = True
         self.elections.start(Elected(before.leader_epoch, before.leader_id, before.voted))
         self._turn()
@@ -125,7 +125,7 @@ class RaftVoter(Observer):
             self._due[1].cancel()
 
     def resign(self, done: Callable[[], object]) -> None:
-        """Gives up the lead, and calls ``done`` when another node leads, or at once if this one did not lead."""
+        """Resigns, and calls ``done`` when another node leads, or immediately if this one does not lead."""
         if not self.elections.is_leader or not self._others():
             done()
             return
@@ -166,12 +166,12 @@ class RaftVoter(Observer):
     # ------------------------------------------------------------ turns
 
     def _turn(self) -> None:
-        """Does what is due in the elections, and goes on fetching."""
+        """Polls the elections, and continues to fetch."""
         self._elect()
         self._step()
 
     def _elect(self) -> None:
-        """Does what is due in the elections, and what follows from it."""
+        """Polls the elections, and applies the result."""
         if self._is_turning:
             self._turns_again = True
             return
@@ -185,14 +185,14 @@ class RaftVoter(Observer):
                     self._ask(message)
                 if not messages and not self._turns_again:
                     break
-        except KafkaStorageError as failure:  # who noticed it has seen to it that this node stops
+        except KafkaStorageError as failure:  # the failure was reported, and this node is stopping
             logger.error("Node %d can take no part in elections: %s", self.node_id, failure)
         finally:
             self._is_turning = False
         self._arm()
 
     def _arm(self) -> None:
-        """Has :meth:`_turn` called when the elections are due. A timer that comes too early is left alone."""
+        """Sets a timer for :meth:`_turn` when the elections are due. An earlier timer is kept."""
         due = self.elections.due
         if not self._is_following or due == NEVER or (self._due is not None and self._due[0] <= due):
             return
@@ -206,18 +206,18 @@ class RaftVoter(Observer):
         self._turn()
 
     def _adopt(self) -> None:
-        """Takes over who leads now."""
+        """Applies a change of the leader."""
         found = Leadership(self.elections.leader_id, self.elections.epoch)
         if found == self.leadership:
             return
         self._is_active = False
-        self._attempt = self._download = None  # what the leader before answers counts no more
+        self._attempt = self._download = None  # responses of the earlier leader are ignored
         self._backing_off.clear()
         self._last_fetch = self._clock.monotonic()
         self._announce(found)
         self.changes.lost()
         self._leader_log.forget()
-        self._leader_log.advanced()  # those who wait must ask another node
+        self._leader_log.advanced()  # waiting fetches belong to another node now
         self._membership.stop()
         state = self.elections.state
         if isinstance(state, Follower | Leader):
@@ -228,7 +228,7 @@ class RaftVoter(Observer):
             done, self._when_resigned = self._when_resigned, None
             done()
 
-    # ------------------------------------------------------------ asking other voters
+    # ------------------------------------------------------------ requests to other voters
 
     def _ask(self, message: Message) -> None:
         request = ballots.request_of(message, self.key, self._identity.cluster_id, self.voter_endpoints)
@@ -247,7 +247,7 @@ class RaftVoter(Observer):
                 self._controllers.learn(node_id, host, port)
             of_this_epoch = self.elections.heard_of(*answer.leadership)
         if isinstance(message, AskVote) and message.pre_vote and not self._knows_pre_votes(message.voter.node_id):
-            self.elections.without_pre_votes()  # the request was one for a vote there
+            self.elections.without_pre_votes()  # the request was for a vote there
         elif answer.error is not None or not of_this_epoch:
             backoff = self._limits.retry_backoff_ms / 1000
             self._scheduler.call_later(backoff, self._retry, message.voter.node_id, state)
@@ -260,42 +260,42 @@ class RaftVoter(Observer):
         return versions is None or versions.get(VoteRequest.api_key, (0, 0))[1] >= PRE_VOTES
 
     def _retry(self, node_id: int, state: State) -> None:
-        """Asks a voter again that has not answered, unless the election is over."""
+        """Sends a request again to a voter that has not responded, unless the election is over."""
         if self._is_following and self.elections.state is state:
             self.elections.unanswered(node_id)
             self._turn()
 
-    # ------------------------------------------------------------ asked by other voters
+    # ------------------------------------------------------------ requests of other voters
 
     def vote(
         self, candidate: ReplicaKey, epoch: int, log_end: LogEnd, voter: ReplicaKey, *, pre_vote: bool
     ) -> tuple[KafkaError | None, bool]:
-        """Answers Vote, as :meth:`Elections.vote` does."""
+        """Handles Vote, as :meth:`Elections.vote` does."""
         answer = self.elections.vote(candidate, epoch, log_end, voter, pre_vote=pre_vote)
         self._turn()
         return answer
 
     def begin_epoch(self, leader_id: int, epoch: int, voter: ReplicaKey) -> KafkaError | None:
-        """Answers BeginQuorumEpoch, as :meth:`Elections.begin_epoch` does."""
+        """Handles BeginQuorumEpoch, as :meth:`Elections.begin_epoch` does."""
         error = self.elections.begin_epoch(leader_id, epoch, voter)
         self._turn()
         return error
 
     def end_epoch(self, leader_id: int, epoch: int, successors: Sequence[ReplicaKey]) -> KafkaError | None:
-        """Answers EndQuorumEpoch, as :meth:`Elections.end_epoch` does."""
+        """Handles EndQuorumEpoch, as :meth:`Elections.end_epoch` does."""
         error = self.elections.end_epoch(leader_id, epoch, successors)
         self._turn()
         return error
 
     def learn(self, node_id: int, host: str, port: int) -> None:
-        """Notes where a leader listens."""
+        """Stores the address of a leader."""
         self._controllers.learn(node_id, host, port)
 
     # ------------------------------------------------------------ following
 
     def _follow(self, leadership: Leadership) -> None:
         self.elections.heard_of(*leadership)
-        self._elect()  # the next fetch follows when the answer at hand is taken in
+        self._elect()  # the next fetch follows when the current response is handled
 
     def _target(self) -> int | None:
         if not self._fetches() or self._waits_for_disk():
@@ -306,12 +306,12 @@ class RaftVoter(Observer):
         return leader_id if self._backing_off.get(leader_id, 0.0) <= now else None
 
     def _fetches(self) -> bool:
-        """Returns whether the log is copied in this state. A node without a vote looks for the leader in this way."""
+        """Returns whether the log is fetched in this state. A node without a vote finds the leader in this way."""
         state = self.elections.state
         return isinstance(state, Follower) or not (self.has_vote or isinstance(state, Leader | Resigned))
 
     def _waits_for_disk(self) -> bool:
-        """Returns whether the log is still to be fsynced: the next fetch tells the leader what cannot be lost."""
+        """Returns whether the log has to be fsynced: the next fetch acknowledges all records before its offset."""
         log = self.metadata_log.log
         if log.recovery_point >= log.log_end_offset:
             return False
@@ -389,7 +389,7 @@ class RaftVoter(Observer):
         return self._appended()
 
     def append_control(self, records: Sequence[tuple[ControlRecordType, WireMessage, int]]) -> int:
-        """Appends control records, as :meth:`append` does. Voters that they name count at once."""
+        """Appends control records, as :meth:`append` does. Their voters are used immediately."""
         if not self.elections.is_leader:
             raise NotController
         timestamp, epoch = self._clock.time_ms(), self.elections.epoch
@@ -411,7 +411,7 @@ class RaftVoter(Observer):
         return log.log_end_offset - 1
 
     def _fail(self) -> None:
-        """Gives up the lead after a failure of the disk: this node can neither lead nor follow."""
+        """Resigns after a failure of the disk: this node can neither lead nor follow."""
         if self.elections.is_leader:
             self.elections.resign()
             self._turn()
@@ -423,13 +423,13 @@ class RaftVoter(Observer):
             self._commit_as_leader()
 
     def _copied(self, replica: ReplicaKey, log_end_offset: int) -> None:
-        """Takes over that another node has everything below that offset."""
+        """Updates the log end offset of another node."""
         voter = self.voters().get(replica.node_id)
         if voter is not None and voter.matches(replica) and self.elections.copied(replica.node_id, log_end_offset):
             self._commit_as_leader()
 
     def _commit_as_leader(self) -> None:
-        """Tells the listeners what is committed. One that appends meanwhile is not called within its own call."""
+        """Passes committed records to the listeners. A listener that appends is not called within its own call."""
         if self._is_committing:
             return
         self._is_committing = True
@@ -448,7 +448,7 @@ class RaftVoter(Observer):
         return True
 
     def _activate(self) -> None:
-        """Becomes active, with the first record of the epoch that is committed."""
+        """Becomes active when the first record of the epoch is committed."""
         state = self.elections.state
         if self._is_active or not isinstance(state, Leader) or not self._replica.has_heard(state.start_offset + 1):
             return
@@ -472,7 +472,7 @@ class RaftVoter(Observer):
         self._scheduler.call_later(0, self.resign, lambda: None)
 
     def upgrade_kraft_version(self) -> None:
-        """Appends the records from which on the log names the voters, each by its directory (KIP-853).
+        """Appends the control records with the voters and their directories (KIP-853).
 
         :raises NotController: this node does not lead
         :raises InvalidUpdateVersion: the directory of a voter is not known

@@ -1,7 +1,7 @@
-"""Metadata records in record batches: encoding and decoding.
+"""Encodes and decodes record batches of metadata records.
 
-Knows nothing of files or of what the records mean. Layouts of Apache Kafka's ``MetadataRecordSerde`` and raft
-``BatchBuilder``. The cluster's ``metadata.version`` decides which version of a record is written.
+Knows nothing of files, nor of what the records mean. The layouts are those of Apache Kafka's ``MetadataRecordSerde``
+and raft ``BatchBuilder``. The cluster's ``metadata.version`` decides which version of a record is written.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,8 @@ from barnabas.wire.messages.metadata_records import (
 )
 
 MAX_BATCH_BYTES = 8 << 20
-"""Larger sets of records are split into several batches (``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``)."""
+"""The maximum size of a batch; more records are split into several batches (``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``).
+"""
 
 _RECORD_OVERHEAD = 24
 _BATCH_OVERHEAD = 1024
@@ -36,14 +37,14 @@ _SINCE: dict[type, tuple[tuple[int, int], ...]] = {
 
 
 class Control(NamedTuple):
-    """A control record. It describes the log itself, not the cluster."""
+    """A control record, which describes the log itself, not the cluster."""
 
     type: ControlRecordType | None  #: None if it is unknown
     value: bytes
 
 
 def record_version(record: Any, metadata_version: int) -> int:
-    """Returns the newest version that every node can read; for a changed registration, the oldest sufficient one."""
+    """Returns the newest version that all nodes can read; for a broker registration change, the oldest possible."""
     if isinstance(record, BrokerRegistrationChangeRecord):
         if record.cordoned_log_dirs is not None:
             return 3
@@ -55,7 +56,7 @@ def record_version(record: Any, metadata_version: int) -> int:
 
 
 def as_read(record: Any, metadata_version: int) -> Any:
-    """Returns the record as a reader gets it: without the fields that its older version lacks."""
+    """Returns the record as a reader decodes it: without the fields that its version lacks."""
     version = record_version(record, metadata_version)
     since = _SINCE.get(type(record))
     if since is None or version == since[0][1]:
@@ -64,7 +65,7 @@ def as_read(record: Any, metadata_version: int) -> Any:
 
 
 class EncodedBatch(NamedTuple):
-    """A batch ready to be appended, and its records as a reader gets them."""
+    """A batch to append, and its records as a reader decodes them."""
 
     data: bytearray
     records: list[Any]
@@ -114,7 +115,7 @@ def decode_batches(data: bytes | bytearray | memoryview) -> Iterator[Decoded]:
 
     :raises CorruptMessage: a batch does not match its CRC
     :raises InvalidRecord: a record does not fit its batch, or the key of a control record is too short
-    :raises MalformedMessage: a record is of an unknown kind or cut short
+    :raises MalformedMessage: a record has an unknown type or is truncated
     """
     for batch in batches(data):
         batch.check_crc()

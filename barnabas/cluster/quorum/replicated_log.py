@@ -1,7 +1,7 @@
-"""The metadata log of a node that copies it from the leader, and what its listeners have heard of it.
+"""The metadata log of a node that copies it from the leader, and the listeners' position in it.
 
-Knows nothing of requests, or of who leads. What is copied is not committed: the listeners get it when the leader's high
-watermark has passed it (KIP-595). After a restart the high watermark is unknown until the leader tells it.
+Knows nothing of requests, nor of the leader. Copied records are not committed: the listeners get them when the leader's
+high watermark has passed them (KIP-595). After a restart the high watermark is not known until a response has it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ from barnabas.records.batch import RecordBatch, batches
 
 
 class ReplicatedLog:
-    """A copy of the leader's log. ``on_voters`` is called when the log, committed or not, names other voters."""
+    """A copy of the leader's log. ``on_voters`` is called when the voters of the log, committed or not, change."""
 
     def __init__(
         self,
@@ -30,11 +30,11 @@ class ReplicatedLog:
         self._listeners = listeners
         self._on_voters = on_voters
         self._history = KRaftHistory()
-        self._next_offset = 0  # the first one that the listeners have not heard of
-        self._unheard: tuple[SnapshotId, Snapshot] | None = None  # a snapshot that the listeners have not heard of
+        self._next_offset = 0  # the listeners have all records before it
+        self._unheard: tuple[SnapshotId, Snapshot] | None = None  # a snapshot that the listeners do not have yet
 
     def load(self) -> None:
-        """Reads the newest snapshot, and who has a vote after the log that follows it.
+        """Reads the newest snapshot, and the voters of the log after it.
 
         :raises MetadataLogError: the log cannot be read
         """
@@ -44,13 +44,13 @@ class ReplicatedLog:
             self._start_from(snapshot_id, snapshot)
             end = SnapshotId(self.log.log_end_offset, max(self.log.latest_epoch, 0))
             if snapshot_id.epoch > end.epoch or (snapshot_id.epoch == end.epoch and snapshot_id > end):
-                # The node went down after it had downloaded the snapshot, and before it truncated the log.
+                # The node has crashed after it had downloaded the snapshot, and before it had truncated the log.
                 self.metadata_log.begin_with(snapshot_id)
         self.metadata_log.check_continues(None if newest is None else newest[0])
         for decoded in self.metadata_log.read(self._next_offset):
             self._read_voters(each.batch for each in decoded)
 
-    # ------------------------------------------------------------ what has been heard
+    # ------------------------------------------------------------ the listeners' position
 
     @property
     def latest_kraft(self) -> KRaftState:
@@ -59,20 +59,20 @@ class ReplicatedLog:
 
     @property
     def voters_offset(self) -> int:
-        """The offset of the last record that names voters; -1 if it was committed long ago."""
+        """The offset of the last record with voters; -1 if it was committed long ago."""
         return self._history.voters_offset
 
     @property
     def kraft(self) -> KRaftState:
-        """The state of the quorum as far as the listeners have heard."""
+        """The state of the quorum at the listeners' position."""
         return self._history.at(self._next_offset)
 
     def has_heard(self, offset: int) -> bool:
-        """Returns whether the listeners have heard of everything below ``offset``."""
+        """Returns whether the listeners have all records before ``offset``."""
         return self._unheard is None and self._next_offset >= offset
 
     def commit(self, high_watermark: int) -> None:
-        """Raises the high watermark, as far as the log reaches, and tells the listeners.
+        """Raises the high watermark, as far as the log reaches, and passes the records to the listeners.
 
         :raises MetadataLogError: the log cannot be understood
         """
@@ -99,7 +99,7 @@ class ReplicatedLog:
     # ------------------------------------------------------------ copying
 
     def append(self, data: bytes, now_ms: int) -> None:
-        """Appends the batches of an answer, without one that its size limit has cut off.
+        """Appends the batches of a response, without a last one that is truncated.
 
         :raises CorruptMessage, InvalidRecord, OffsetOutOfRange: a batch is damaged or does not follow the log's end
         :raises KafkaStorageError: the disk fails
@@ -110,14 +110,14 @@ class ReplicatedLog:
             self._read_voters(found)
 
     def append_as_leader(self, batch: RecordBatch, leader_epoch: int, now_ms: int) -> None:
-        """Appends a batch of this node's own. :raises KafkaStorageError: the disk fails"""
+        """Appends a batch of this node as the leader. :raises KafkaStorageError: the disk fails"""
         self.log.append_as_leader(batch, leader_epoch=leader_epoch, now_ms=now_ms)
         self._read_voters([batch])
 
     def truncate(self, diverging: EpochEnd, now_ms: int) -> int:
-        """Truncates the log to where it may equal the leader's, and returns that offset.
+        """Truncates the log to the offset up to which it may equal the leader's, and returns that offset.
 
-        :raises MetadataLogError: what has been committed would be removed
+        :raises MetadataLogError: committed records would be removed
         """
         if self.high_watermark is not None and diverging.end_offset < self.high_watermark:
             raise MetadataLogError(
@@ -132,7 +132,7 @@ class ReplicatedLog:
         return end_offset
 
     def install(self, snapshot_id: SnapshotId, snapshot: Snapshot) -> None:
-        """Begins anew behind a snapshot that is on the disk. All of it is committed.
+        """Replaces the log with a snapshot on the disk. All of it is committed.
 
         :raises MetadataLogError: the log cannot be understood
         """
@@ -152,7 +152,7 @@ class ReplicatedLog:
 
 
 def committed_batch(decoded: Decoded) -> CommittedBatch:
-    """Returns a batch of the log as listeners get it."""
+    """Returns a batch of the log for listeners."""
     batch = decoded.batch
     return CommittedBatch(
         batch.base_offset,

@@ -1,7 +1,7 @@
-"""Snapshot files: the records that stand for a prefix of the metadata log, encoded and decoded.
+"""Snapshot files, encoded and decoded: their records replace a prefix of the metadata log.
 
-Knows nothing of what the records mean, or of when a snapshot is due. A file ``<end offset>-<epoch>.checkpoint`` in the
-directory of the metadata log holds a control batch with a header, batches of records and a control batch with a footer
+Knows nothing of what the records mean, nor of when a snapshot is due. A file ``<end offset>-<epoch>.checkpoint`` in the
+directory of the metadata log has a control batch with a header, batches of records and a control batch with a footer
 (KIP-630). ``bootstrap.checkpoint``, which ``kafka-storage format`` writes beside that directory, has the same format.
 """
 
@@ -23,7 +23,7 @@ SUFFIX = ".checkpoint"
 
 
 class SnapshotId(NamedTuple):
-    """The first offset that the snapshot does not contain, and the epoch of the last one that it does."""
+    """The end offset of the snapshot, exclusive, and the epoch of its last record."""
 
     end_offset: int
     epoch: int
@@ -34,7 +34,7 @@ class SnapshotId(NamedTuple):
 
 
 class KRaftState(NamedTuple):
-    """The state of the quorum itself, from control records (KIP-853). With version 0 the voters are configured."""
+    """The voters and the version of the quorum (KIP-853). With version 0 the voters are configured."""
 
     version: int = 0
     voters: VotersRecord | None = None
@@ -45,7 +45,7 @@ class Snapshot(NamedTuple):
 
     records: list[Any]
     kraft: KRaftState
-    timestamp: int  #: of the last record of the log that it stands for
+    timestamp: int  #: of the last record of the log that it includes
 
 
 def parse_file_name(name: str) -> SnapshotId | None:
@@ -88,7 +88,7 @@ def decode_snapshot(data: bytes) -> Snapshot:
 
 
 def after_control(kraft: KRaftState, record: Control) -> KRaftState:
-    """Returns the state of the quorum after a control record. Most control records do not change it."""
+    """Returns the state of the quorum after a control record. Only few types change it."""
     if record.type == ControlRecordType.KRAFT_VERSION:
         return kraft._replace(version=KRaftVersionRecord.decode(record.value, version=0).kraft_version)
     if record.type == ControlRecordType.KRAFT_VOTERS:

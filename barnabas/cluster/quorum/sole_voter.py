@@ -1,7 +1,6 @@
-"""A quorum of one voter: this node elects itself, and a batch is committed once it is on the disk.
+"""A quorum of one voter: this node elects itself, and a batch is committed once it is fsynced.
 
-Knows nothing of what the metadata records mean. The elections and the replication of several voters are another
-implementation of the same contract.
+Knows nothing of metadata records. Several voters are another implementation of the same interface.
 """
 
 import logging
@@ -42,7 +41,7 @@ logger = logging.getLogger(__name__)
 class SoleVoter:
     """A :class:`~barnabas.cluster.quorum.client.QuorumClient` for a quorum of this node alone.
 
-    :meth:`load` reads what is there, :meth:`start` begins to write. In between the caller may still refuse to serve.
+    :meth:`load` reads the log, :meth:`start` starts to write. In between the caller may check what was loaded.
     """
 
     is_sole_voter = True
@@ -101,9 +100,9 @@ class SoleVoter:
     # ------------------------------------------------------------ leading
 
     def start(self) -> None:
-        """Makes this node the leader of a new epoch, which is on the disk before anything is appended in it.
+        """Makes this node the leader of a new epoch, which is stored before anything is appended in it.
 
-        :raises MetadataLogError: other nodes have a vote, or the last epoch cannot be known
+        :raises MetadataLogError: other nodes have a vote, or the last epoch is not known
         """
         directory = self.metadata_log.directory
         path = f"{directory}/{FILE_NAME}"
@@ -126,7 +125,7 @@ class SoleVoter:
             listener.leadership_changed(self.leadership)
 
     def stop(self) -> None:
-        """Has nothing to stop: the quorum ends with its log."""
+        """Does nothing: the quorum ends with its log."""
 
     def resign(self, done: Callable[[], object]) -> None:
         done()
@@ -144,7 +143,7 @@ class SoleVoter:
         raise MetadataLogError(f"{where}: nodes {voters} have a vote, and this one is {self.node_id}")
 
     def _first_of_epoch(self) -> list[tuple[ControlRecordType, Message, int]]:
-        """Returns the leader's first control records; in a new log also what it was formatted with (KIP-853)."""
+        """Returns the leader's first control records; in a new log also those of its formatting (KIP-853)."""
         voter = LeaderChangeMessage.Voter(voter_id=self.node_id)
         change = LeaderChangeMessage(version=0, leader_id=self.node_id, voters=[voter], granting_voters=[voter])
         records: list[tuple[ControlRecordType, Message, int]] = [(ControlRecordType.LEADER_CHANGE, change, 0)]
@@ -176,12 +175,12 @@ class SoleVoter:
 
     @property
     def voter_directory_id(self) -> bytes:
-        """The directory id by which this node votes; zero where voters are known by their node ids alone."""
+        """The directory id of this voter; zero if voters have only node ids."""
         return self.directory_id if self.kraft.version else ZERO_UUID
 
     @cached_property
     def leader_log(self) -> "LeaderLog":
-        """The log for those who copy it; made when the first one asks."""
+        """Serves the log to other nodes; created at the first use."""
         from barnabas.cluster.quorum.leader_log import LeaderLog
 
         return LeaderLog(self, self.metadata_log)
@@ -201,7 +200,7 @@ class SoleVoter:
         return self.log.log_end_offset - 1
 
     def upgrade_kraft_version(self) -> None:
-        """Appends the records from which on the log names the voter: this node, by its directory (KIP-853)."""
+        """Appends the control records with the voter, this node, and its directory (KIP-853)."""
         raised = only_voter(self.node_id, self.directory_id, self.voter_endpoints)
         self._append_control(control_records(raised))
         self.kraft = raised
@@ -234,7 +233,7 @@ class SoleVoter:
     # ------------------------------------------------------------ committing
 
     def _flushed(self) -> None:
-        """Commits what is on the disk. A listener that appends meanwhile is not called again within its own call."""
+        """Commits the fsynced batches. A listener that appends is not called again within its own call."""
         if self._is_notifying:
             return
         self._is_notifying = True
@@ -258,7 +257,7 @@ class SoleVoter:
         return batches
 
     def _resign(self) -> None:
-        """Gives up leadership after a disk failure. The pending batches may or may not be on the disk."""
+        """Resigns after a disk failure. The pending batches may or may not be on the disk."""
         self._pending.clear()
         self.leadership = Leadership(NO_NODE, self.leadership.epoch)
         for listener in self.listeners:
@@ -267,7 +266,7 @@ class SoleVoter:
 
 
 def only_voter(node_id: int, directory_id: bytes, endpoints: Sequence[Endpoint]) -> KRaftState:
-    """Returns the state of a quorum whose only voter is this node, by its directory (KIP-853)."""
+    """Returns the state of a quorum whose only voter is this node, with its directory (KIP-853)."""
     return KRaftState(
         KRAFT.last, VotersRecord(version=0, voters=[voter_record(ReplicaKey(node_id, directory_id), endpoints)])
     )

@@ -1,6 +1,6 @@
-"""Changes of the voters, as the leader makes them: one at a time, each a record of the log (KIP-853).
+"""Changes of the voters by the leader: one at a time, each a control record (KIP-853).
 
-Knows nothing of requests' shapes, or of how records are committed. Checks, their order and their texts are those of
+Knows nothing of requests, nor of how records are committed. The checks, their order and their messages are those of
 Apache Kafka's ``AddVoterHandler``, ``RemoveVoterHandler`` and ``UpdateVoterHandler``.
 """
 
@@ -42,7 +42,7 @@ Done = Callable[[KafkaError | None], object]
 
 
 class Leading(Protocol):
-    """What is used of the leader."""
+    """The interface of the leader that is used."""
 
     key: ReplicaKey
 
@@ -53,10 +53,10 @@ class Leading(Protocol):
     def is_elected(self) -> bool: ...
 
     def latest_voters(self) -> tuple[int, KRaftState]:
-        """Returns the state at the log's end, and the offset of the record that names its voters."""
+        """Returns the offset of the last record with voters, and the state of the quorum at the log's end."""
 
     def replica(self, key: ReplicaKey) -> Replica | None:
-        """Returns how far a copy of the log is; None if it has not been fetched."""
+        """Returns the progress of a replica; None if it has not fetched."""
 
     def heard_from(self, key: ReplicaKey) -> None:
         """Counts a voter among those that follow this leader."""
@@ -64,15 +64,15 @@ class Leading(Protocol):
     def append_control(self, records: Sequence[tuple[ControlRecordType, Message, int]]) -> int: ...
 
     def resign_soon(self) -> None:
-        """Gives up the lead in the next turn: the leader is no voter any more."""
+        """Resigns in the next turn: the leader is no voter any more."""
 
 
 class Pending:
-    """A change that has begun."""
+    """A change in progress."""
 
     def __init__(self, done: Done) -> None:
         self.done: Done | None = done
-        self.last_offset: int | None = None  #: of its record; None before it is appended
+        self.last_offset: int | None = None  #: the offset of its record; None before it is appended
         self.timer: Timer
 
     def finish(self, error: KafkaError | None) -> None:
@@ -85,7 +85,7 @@ class Pending:
 class VoterChanges:
     """The changes of one leader.
 
-    :param timeout_ms: how long a new voter is waited for, and how long a change may take
+    :param timeout_ms: the maximum time that a new voter is waited for, and that a change takes
     """
 
     def __init__(
@@ -105,12 +105,12 @@ class VoterChanges:
         self._scheduler = scheduler
         self._timeout_ms = timeout_ms
         self._pending: Pending | None = None
-        self.in_memory: dict[int, Voter] = {}  #: whose directory is known while the log names no voters
+        self.in_memory: dict[int, Voter] = {}  #: voters with known directories while the log has no voters
 
-    # ------------------------------------------------------------ what happens to the leader
+    # ------------------------------------------------------------ events of the leader
 
     def committed(self) -> None:
-        """Answers for the change that the high watermark has passed."""
+        """Completes the change that the high watermark has passed."""
         pending, high_watermark = self._pending, self._leader.high_watermark
         if (
             pending is None
@@ -124,7 +124,7 @@ class VoterChanges:
             self._leader.resign_soon()
 
     def lost(self) -> None:
-        """Answers that another node leads."""
+        """Fails the change, since another node leads."""
         self.in_memory.clear()
         self._end(NotLeaderOrFollower())
 
@@ -141,10 +141,10 @@ class VoterChanges:
     # ------------------------------------------------------------ checks
 
     def _checked(self, what: str) -> KRaftState:
-        """Returns the voters that a change begins with.
+        """Returns the current voters.
 
         :raises RequestTimedOut: another change is in progress, or the log's end is not committed yet
-        :raises UnsupportedVersion: the log names no voters
+        :raises UnsupportedVersion: the log has no voters
         """
         if self._pending is not None:
             raise RequestTimedOut("Request timed out waiting for leader to handle previous voter change request")
@@ -167,10 +167,10 @@ class VoterChanges:
     # ------------------------------------------------------------ changes
 
     def add(self, key: ReplicaKey, endpoints: Sequence[Endpoint], done: Done, *, waits: bool) -> None:
-        """Makes a node that copies the log a voter.
+        """Makes an observer a voter.
 
-        :param done: called with None when the change is committed, or otherwise with the reason
-        :param waits: whether to answer when the change is committed, not when it is appended
+        :param done: called with None when the change is committed, or otherwise with the error
+        :param waits: whether ``done`` waits for the commit, not only for the append
         :raises KafkaError: the change is refused
         """
         kraft = self._checked("adding")
@@ -200,7 +200,7 @@ class VoterChanges:
         *,
         waits: bool,
     ) -> None:
-        """Goes on when the new voter has answered what it supports."""
+        """Continues when the new voter has responded to ApiVersions."""
         if response is None:
             refused: KafkaError = RequestTimedOut(
                 f"Aborted add voter operation for since API_VERSIONS returned an error {error!r}"
@@ -230,7 +230,7 @@ class VoterChanges:
         return replica is not None and replica.last_caught_up_ms > 0 and replica.last_fetch_ms > now_ms - CAUGHT_UP_MS
 
     def remove(self, key: ReplicaKey, done: Done) -> None:
-        """Makes a voter an observer; a leader that is removed resigns when that is committed.
+        """Makes a voter an observer; a leader that is removed resigns when the change is committed.
 
         :raises KafkaError: the change is refused
         """
@@ -242,7 +242,7 @@ class VoterChanges:
         self._append(pending, {node_id: each for node_id, each in voters.items() if node_id != key.node_id})
 
     def update(self, key: ReplicaKey, endpoints: Sequence[Endpoint], levels: Levels) -> None:
-        """Takes over where a voter listens, and what it supports. The answer does not wait for the commit.
+        """Updates the endpoints and the supported levels of a voter. The response does not wait for the commit.
 
         :raises KafkaError: the change is refused
         """
@@ -279,18 +279,18 @@ class VoterChanges:
 
 
 def voters_of(kraft: KRaftState) -> dict[int, Voter]:
-    """Returns the voters that the log names, by their node ids."""
+    """Returns the voters of the log by their node ids."""
     return {} if kraft.voters is None else {voter.voter_id: voter for voter in kraft.voters.voters}
 
 
 def voters_record(voters: Mapping[int, Voter]) -> tuple[ControlRecordType, Message, int]:
-    """Returns the control record that names the voters."""
+    """Returns the control record with the voters."""
     record = VotersRecord(version=0, voters=[voters[node_id] for node_id in sorted(voters)])
     return ControlRecordType.KRAFT_VOTERS, record, 0
 
 
 def kraft_levels(response: ApiVersionsResponse) -> Levels:
-    """Returns the levels of ``kraft.version`` that a node says it supports; without one, 0."""
+    """Returns the levels of ``kraft.version`` that a node supports; 0 if the response has none."""
     return _named_levels(response) or Levels(0, 0)
 
 
@@ -302,7 +302,7 @@ def _named_levels(response: ApiVersionsResponse) -> Levels | None:
 
 
 def _range_of(response: ApiVersionsResponse) -> str:
-    """Returns the levels as Apache Kafka's text has them: a range that the node names lacks its closing bracket."""
+    """Returns the levels as in Apache Kafka's message, where a range lacks its closing bracket."""
     levels = _named_levels(response)
     return "(min: 0, max: 0)" if levels is None else f"(min: {levels.first}, max: {levels.last}"
 

@@ -1,4 +1,4 @@
-"""A voter of a dynamic quorum, as the metadata log names it (KIP-853).
+"""A voter of a dynamic quorum, as a control record has it (KIP-853).
 
 Knows nothing of how voters are added, removed or elected.
 """
@@ -26,7 +26,7 @@ LEVELS = Levels(KRAFT.first, KRAFT.last)
 
 
 def voter_record(key: ReplicaKey, endpoints: Iterable[Endpoint], levels: Levels = LEVELS) -> Voter:
-    """Returns a voter as the log names it."""
+    """Returns a voter for the control record."""
     return Voter(
         voter_id=key.node_id,
         voter_directory_id=key.directory_id,

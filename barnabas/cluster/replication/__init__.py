@@ -1,4 +1,4 @@
-"""Partitions as this node hosts them: appending, what is safe, and what fetches wait for.
+"""The partitions of this node: appends, acknowledgements, watermarks, and replication from and to other nodes.
 
 Knows nothing of requests.
 """

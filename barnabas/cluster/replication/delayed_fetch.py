@@ -1,6 +1,6 @@
-"""A fetch that waits until the watermarks of its partitions advance, or until its time is up.
+"""A fetch that waits until the watermarks of its partitions advance, or until its wait time ends.
 
-Knows nothing of what is fetched. Model: Apache Kafka's ``DelayedFetch`` and ``DelayedShareFetch``.
+Knows nothing of what is fetched. Apache Kafka's ``DelayedFetch`` and ``DelayedShareFetch``.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from barnabas.cluster.replication.partition import Partition
 
 
 class DelayedFetch(ABC):
-    """A fetch that waits until :meth:`try_complete` finds enough, or until :meth:`expire` is called."""
+    """A fetch that waits until :meth:`try_complete` finds enough data, or until :meth:`expire` is called."""
 
     __slots__ = ("_expiry", "_look", "_partitions", "_scheduler")
 
@@ -26,21 +26,21 @@ class DelayedFetch(ABC):
         self._look: Timer | None = None
 
     def advanced(self, size: int) -> None:
-        """Takes in that ``size`` bytes more can be read of a partition; 0 when it has changed otherwise."""
+        """Handles ``size`` more readable bytes of a partition; 0 if it has changed otherwise."""
         self.look_soon()
 
     def look_soon(self) -> None:
-        """Calls :meth:`try_complete` in the next turn of the loop, after all that is appended in this one."""
+        """Calls :meth:`try_complete` in the next turn of the loop, after all appends of this one."""
         if self._look is None:
             self._look = self._scheduler.call_later(0, self.try_complete)
 
     @abstractmethod
     def try_complete(self) -> None:
-        """Answers if there is enough to answer with; else sets ``_look`` to None, and goes on waiting."""
+        """Completes the fetch if there is enough data; otherwise sets ``_look`` to None, and waits."""
 
     @abstractmethod
     def expire(self) -> None:
-        """Answers with what there is: the time is up."""
+        """Completes the fetch with the available data: the wait time has ended."""
 
     def stop(self) -> None:
         """Stops waiting."""

@@ -1,4 +1,4 @@
-"""The fetcher's side of a fetch session: what the leader knows already is not sent again (KIP-227).
+"""The fetcher's side of a fetch session: unchanged partitions are not sent again (KIP-227).
 
 Knows nothing of logs, nor of the leader. Apache Kafka's ``FetchSessionHandler``.
 """
@@ -13,7 +13,7 @@ Key = tuple[bytes, int]
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
-"""The epoch that asks for a new session."""
+"""The epoch that requests a new session."""
 
 LAST_EPOCH: Final = 0x7FFFFFFF
 FETCH_SESSION_ID_NOT_FOUND: Final = 70
@@ -22,7 +22,7 @@ FetchTopic = FetchRequest.FetchTopic
 
 
 class Wanted(NamedTuple):
-    """What is fetched of a partition."""
+    """The fetch position of a partition."""
 
     topic: str
     leader_epoch: int
@@ -35,7 +35,7 @@ class Wanted(NamedTuple):
 class FetchSessionHandler:
     """A session with one leader.
 
-    :attr:`sent` is what the leader has been asked for: all partitions of the session.
+    :attr:`sent` has all partitions of the session, as the leader knows them.
     """
 
     __slots__ = ("_epoch", "_id", "sent")
@@ -47,15 +47,15 @@ class FetchSessionHandler:
 
     @property
     def is_new(self) -> bool:
-        """Whether the next request begins a session, and has to name all partitions."""
+        """Whether the next request starts a session, and has to include all partitions."""
         return self._epoch == INITIAL_EPOCH
 
     def begin(self) -> None:
-        """Forgets what the leader has been asked for; the next request says all."""
+        """Starts a new session: the next request includes all partitions."""
         self.sent = {}
 
     def fill(self, request: FetchRequest, wanted: Mapping[Key, Wanted], forgotten: Iterable[Key]) -> None:
-        """Adds to a request what has changed: all partitions, if :attr:`is_new`."""
+        """Adds the changed partitions to a request: all, if :attr:`is_new`."""
         request.session_id, request.session_epoch = self._id, self._epoch
         topics: dict[bytes, FetchTopic] = {}
         for key, want in wanted.items():
@@ -84,7 +84,7 @@ class FetchSessionHandler:
         request.forgotten_topics_data = list(gone.values())
 
     def take(self, response: FetchResponse) -> str | None:
-        """Goes on with the session after a response. Returns what is wrong with it; None if its data can be used."""
+        """Continues the session after a response. Returns an error message, or None if its data can be used."""
         if response.error_code:
             self._epoch = INITIAL_EPOCH
             if response.error_code == FETCH_SESSION_ID_NOT_FOUND:
@@ -105,5 +105,7 @@ class FetchSessionHandler:
         return None
 
     def fail(self) -> None:
-        """Begins anew after a request without a response. The leader may still have the session, and closes it."""
+        """Starts a new session after a request without a response. The leader may still have the session, and closes
+        it.
+        """
         self._epoch = INITIAL_EPOCH

@@ -1,9 +1,9 @@
-"""Follows a leader: which requests a follower sends it for its partitions, and what it does with the responses.
+"""A follower's requests to the leader of its partitions, and the handling of the responses.
 
-Knows nothing of sockets, timers or metadata: it returns requests, takes responses, and gets the time. The rules
-are those of Apache Kafka's ``AbstractFetcherThread`` and ``ReplicaFetcherThread``; where a log is truncated is decided
-in :mod:`barnabas.log.follower`. All brokers since metadata.version 3.3 answer Fetch 13, whose responses tell where
-logs diverge (KIP-595) and name topics by id, so a follower never has to ask for the end of an epoch.
+Knows nothing of sockets, timers or metadata: it returns requests, takes responses, and gets the time. The rules are
+those of Apache Kafka's ``AbstractFetcherThread`` and ``ReplicaFetcherThread``; :mod:`barnabas.log.follower` decides
+where a log is truncated. All brokers since metadata.version 3.3 support Fetch 13, whose responses have the diverging
+epoch (KIP-595) and topic ids, so a follower never sends OffsetForLeaderEpoch.
 """
 
 import logging
@@ -49,25 +49,25 @@ LEVELS: Final = {
     UnknownTopicId.code: logging.INFO,
     InconsistentTopicId.code: logging.INFO,
 }
-"""How errors of a leader are logged that go away with the next metadata; others are errors. All are tried again."""
+"""The log levels of temporary errors of a leader; other errors are logged as errors. All requests are repeated."""
 
 FIRST_PAUSE_S: Final = 0.01
-"""Before a partition is fetched again after one of these errors; twice as long each time, up to ``backoff_s``.
+"""The pause before a partition is fetched again after one of these errors; doubled each time, up to ``backoff_s``.
 
-A follower often hears of a new leader a millisecond before the leader does. Apache Kafka pauses for
-``replica.fetch.backoff.ms`` at once: then nothing is acknowledged with acks=all for that time.
+A follower often knows a new leader a millisecond before the leader does. Apache Kafka pauses for
+``replica.fetch.backoff.ms`` immediately, during which no record is acknowledged with acks=all.
 """
 
 SESSION_LOST: Final = (FetchSessionIdNotFound.code, InvalidFetchSessionEpoch.code)
-"""The leader has evicted the session, or was started again: the next request needs no pause."""
+"""The leader has evicted the session, or was restarted: the next request needs no pause."""
 
 
 class FetchSettings(NamedTuple):
-    """What each request says, and how long a pause is; Kafka's configs ``replica.fetch.*``."""
+    """Kafka's configs ``replica.fetch.*``."""
 
     max_wait_ms: int
     min_bytes: int
-    max_bytes: int  #: of a response
+    max_bytes: int  #: the maximum size of a response
     partition_max_bytes: int
     backoff_s: float
 
@@ -81,11 +81,11 @@ class Following:
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
         self.is_throttled = is_throttled
-        self.is_behind = True  #: whether the leader is known to have more, or is not known to have no more
-        self.pause_s = FIRST_PAUSE_S  #: after the next error of :data:`LEVELS`
+        self.is_behind = True  #: False if the leader is known to have no more records
+        self.pause_s = FIRST_PAUSE_S  #: the pause after the next error of :data:`LEVELS`
 
     def wanted(self, max_bytes: int) -> Wanted:
-        """Returns what to fetch next."""
+        """Returns the next fetch position."""
         partition, log = self.partition, self.partition.log
         return Wanted(
             partition.topic, self.leader_epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset, max_bytes
@@ -93,7 +93,7 @@ class Following:
 
 
 class Fetcher:
-    """The partitions that one connection to a leader fetches. One request is in flight at a time.
+    """The partitions that are fetched from one leader, by one connection. One request is in flight at a time.
 
     :param replica_id: the follower's node id
     :param replica_epoch: returns the follower's broker epoch
@@ -112,12 +112,12 @@ class Fetcher:
         self._throttle = throttle
         self._partitions: dict[Key, Following] = {}
         self._session = FetchSessionHandler()
-        self._changed: dict[Key, None] = {}  # what the next request may have to say something about, in order
-        self._delayed: dict[Key, float] = {}  # until when these are not fetched
-        self._throttled: set[Key] = set()  # throttled ones that are behind
+        self._changed: dict[Key, None] = {}  # those that the next request may include, in order
+        self._delayed: dict[Key, float] = {}  # the times until which they are not fetched
+        self._throttled: set[Key] = set()  # throttled ones that have lag
         self._out_of_range: dict[Key, Following] = {}
-        self._leader_ends: dict[Key, int] = {}  # of those out of range: where the leader's log ends
-        self._pending: deque[tuple[Key, Wanted, PartitionData]] = deque()  # fetched, and not yet worked on
+        self._leader_ends: dict[Key, int] = {}  # for those out of range, the leader's log end offsets
+        self._pending: deque[tuple[Key, Wanted, PartitionData]] = deque()  # fetched, and not handled yet
         self._resumes_at = 0.0
 
     # ------------------------------------------------------------ partitions
@@ -127,7 +127,7 @@ class Fetcher:
         return not self._partitions
 
     def add(self, partition: Partition, *, is_throttled: bool = False) -> None:
-        """Fetches a partition in its present leader epoch.
+        """Starts to fetch a partition in its current leader epoch.
 
         :raises KafkaStorageError: the disk fails or has failed
         """
@@ -135,14 +135,14 @@ class Fetcher:
         self.remove(key)
         log = partition.log
         if log.latest_epoch < 0 and log.log_end_offset > log.high_watermark:
-            log.truncate_to(log.high_watermark)  # there is no epoch by which the leader could tell where it diverges
+            log.truncate_to(log.high_watermark)  # without epochs the leader cannot tell where it diverges
         self._partitions[key] = Following(partition, is_throttled=is_throttled)
         self._changed[key] = None
         if is_throttled:
             self._throttled.add(key)
 
     def remove(self, key: Key) -> None:
-        """Fetches a partition no more."""
+        """Stops to fetch a partition."""
         if self._partitions.pop(key, None) is not None:
             self._changed[key] = None
         self._delayed.pop(key, None)
@@ -164,10 +164,10 @@ class Fetcher:
     # ------------------------------------------------------------ requests
 
     def next_request(self, now: float, now_ms: int) -> Request | None:
-        """Returns the request to send; None if there is none now. :meth:`wakes_at` then says when to ask again.
+        """Returns the next request; None if there is none now. :meth:`wakes_at` then returns when there may be one.
 
         :param now: the monotonic time in seconds
-        :param now_ms: the time
+        :param now_ms: the time in milliseconds since 1970
         """
         if self._pending or now < self._resumes_at:
             return None
@@ -184,7 +184,7 @@ class Fetcher:
         return self._fetch()
 
     def wakes_at(self) -> float | None:
-        """Returns when there may be a request again without anything else happening; None if never."""
+        """Returns when there may be a request again without another event; None if never."""
         if not self._delayed:
             return self._resumes_at if self._partitions else None
         return max(min(self._delayed.values()), self._resumes_at)
@@ -218,7 +218,9 @@ class Fetcher:
         return request
 
     def _list_offsets(self) -> ListOffsetsRequest:
-        """Asks for the leader's end of the partitions that are out of range, or then for its start."""
+        """Returns the request for the leader's log end offset of the partitions that are out of range, or for its
+        start.
+        """
         timestamp = EARLIEST if self._leader_ends else LATEST
         topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}
         for key in self._leader_ends or self._out_of_range:
@@ -236,12 +238,12 @@ class Fetcher:
     # ------------------------------------------------------------ responses
 
     def failed(self, now: float) -> None:
-        """Makes a pause after a request without a response."""
+        """Starts a pause after a request without a response."""
         self._session.fail()
         self._resumes_at = now + self._settings().backoff_s
 
     def answered(self, response: FetchResponse | ListOffsetsResponse, now: float, now_ms: int) -> None:
-        """Takes in a response. Call :meth:`work` until it has nothing left to do."""
+        """Accepts a response. Call :meth:`work` until nothing is left."""
         if isinstance(response, ListOffsetsResponse):
             self._take_offsets(response, now, now_ms)
             return
@@ -258,7 +260,7 @@ class Fetcher:
                 self._pending.append((key, sent[key], data))
 
     def work(self, max_bytes: int, now: float, now_ms: int) -> bool:
-        """Works on what was fetched until that was ``max_bytes`` or more. Returns whether something is left."""
+        """Handles fetched data until that was ``max_bytes`` or more. Returns whether something is left."""
         pending = self._pending
         while pending and max_bytes > 0:
             key, wanted, data = pending.popleft()
@@ -266,7 +268,7 @@ class Fetcher:
             if following is None:
                 continue
             self._changed[key] = None
-            # The partition may have got another leader, or another log, meanwhile.
+            # The leader or the log of the partition may have changed since.
             if (
                 following.leader_epoch == wanted.leader_epoch
                 and following.partition.log.log_end_offset == wanted.fetch_offset
@@ -276,7 +278,7 @@ class Fetcher:
         return bool(pending)
 
     def _take(self, key: Key, following: Following, data: PartitionData, now: float, now_ms: int) -> int:
-        """Takes in the answer about a partition. Returns the number of bytes that were appended."""
+        """Handles the data of a partition. Returns the number of bytes that were appended."""
         if data.error_code:
             self._refused(key, following, kind_of(data.error_code), now)
             return 0
@@ -305,7 +307,7 @@ class Fetcher:
             )
             self._delay(key, now + self._settings().backoff_s)
             return len(fetched.data)
-        except Exception:  # of one partition, which must not end the copying of the others
+        except Exception:  # of one partition, which must not stop the others
             logger.exception("%s-%d cannot follow its leader any more", partition.topic, partition.index)
             self.remove(key)
             return len(fetched.data)
@@ -316,7 +318,7 @@ class Fetcher:
         return size
 
     def _refused(self, key: Key, following: Following, error: type[KafkaError], now: float) -> None:
-        """Handles the error of a leader: asks for its offsets, waits for the next metadata, or tries again later."""
+        """Handles the error of a leader: requests its offsets, waits for metadata, or repeats the request later."""
         if error is OffsetOutOfRange:
             self._out_of_range[key] = following
             return
@@ -357,7 +359,7 @@ class Fetcher:
                     self._take_range(key, following, 0, answer.offset, now_ms)
 
     def _take_range(self, key: Key, following: Following, start: int, end: int, now_ms: int) -> None:
-        """Goes on within the leader's range, and truncates the log for that where necessary."""
+        """Continues within the leader's range, and truncates the log to it if necessary."""
         del self._out_of_range[key]
         self._changed[key] = None
         partition = following.partition

@@ -1,8 +1,8 @@
-"""A leader's view of its followers: how far each has come, and which of them are in sync.
+"""A leader's view of its followers: their log end offsets, and the ISR.
 
-Knows nothing of requests, nor of how a change of the ISR reaches the controller. Apache Kafka's ``Replica`` and the
-leader's half of its ``Partition`` (KIP-497 the states of the ISR, KIP-841 and KIP-903 who may be in it, KIP-966 the
-high watermark below ``min.insync.replicas``).
+Knows nothing of requests, nor of how a change of the ISR is sent to the controller. Apache Kafka's ``Replica`` and the
+leader's half of its ``Partition`` (the states of the ISR KIP-497, eligible replicas KIP-841 and KIP-903, the high
+watermark below ``min.insync.replicas`` KIP-966).
 """
 
 import logging
@@ -33,12 +33,12 @@ UNKNOWN = -1
 LONG_AGO = float("-inf")
 
 NOT_APPLIED = (OperationNotAttempted, IneligibleReplica)
-"""After these the controller has certainly not changed the ISR, and the leader goes back to what is committed."""
+"""After these errors the controller has not changed the ISR, and the leader returns to the committed one."""
 
 METADATA_FOLLOWS = (
     UnknownTopicOrPartition, UnknownTopicId, FencedLeaderEpoch, InvalidUpdateVersion, InvalidRequest, NewLeaderElected,
 )  # fmt: skip
-"""After these the leader waits for newer metadata. Other errors are no answer, and the controller is asked again."""
+"""After these errors the leader waits for newer metadata. After other errors the request is repeated."""
 
 
 class IsrChange(NamedTuple):
@@ -47,12 +47,12 @@ class IsrChange(NamedTuple):
     topic_id: bytes
     partition: int
     leader_epoch: int
-    partition_epoch: int  #: that the proposal is made upon
-    isr: Mapping[int, int]  #: the broker epochs by broker, -1 where the leader does not know it
+    partition_epoch: int  #: the epoch of the ISR before
+    isr: Mapping[int, int]  #: broker epochs by broker, -1 if not known
 
 
 class CommittedIsr(NamedTuple):
-    """The ISR as the controller has it."""
+    """The ISR that the controller has committed."""
 
     leader_epoch: int
     partition_epoch: int
@@ -60,7 +60,7 @@ class CommittedIsr(NamedTuple):
 
 
 class Replication(Protocol):
-    """What leaders need of their node."""
+    """The node, as leaders use it."""
 
     @property
     def clock(self) -> Clock: ...
@@ -77,16 +77,16 @@ class Replication(Protocol):
         """``replica.lag.time.max.ms``, in seconds."""
 
     def change_isr(self, change: IsrChange, done: Callable[[CommittedIsr | None, KafkaError | None], object]) -> None:
-        """Asks the controller for the change. ``done`` is called later, with its answer for this partition."""
+        """Sends the change to the controller. ``done`` is called later, with the result for this partition."""
 
     def look_at(self, look: Callable[[], object]) -> None:
-        """Calls ``look`` every now and then, for followers that have stopped fetching."""
+        """Calls ``look`` periodically, to find followers that have stopped fetching."""
 
     def look_no_more(self, look: Callable[[], object]) -> None: ...
 
 
 class Replica:
-    """A follower as its leader knows it from its fetches. Times are the clock's ``monotonic``."""
+    """A follower, as its leader knows it from its fetches. Times are by the clock's ``monotonic``."""
 
     __slots__ = (
         "broker_epoch", "broker_id", "caught_up_at", "fetched_at", "leader_end_offset", "log_end_offset",
@@ -95,15 +95,15 @@ class Replica:
 
     def __init__(self, broker_id: int) -> None:
         self.broker_id = broker_id
-        self.broker_epoch: int | None = None  #: of its last fetch; -1 when that had none
+        self.broker_epoch: int | None = None  #: of its last fetch; -1 if that had none
         self.log_start_offset = UNKNOWN
         self.log_end_offset = UNKNOWN
-        self.leader_end_offset = UNKNOWN  #: the leader's at the last fetch
+        self.leader_end_offset = UNKNOWN  #: the leader's log end offset at the last fetch
         self.fetched_at = LONG_AGO
-        self.caught_up_at = LONG_AGO  #: when the follower last had everything that the leader had at some fetch
+        self.caught_up_at = LONG_AGO  #: when the follower last had all records that the leader had at a fetch
 
     def new_epoch(self, now: float, leader_end_offset: int, *, is_new_leader: bool, is_in_sync: bool) -> None:
-        """Begins anew in a leader epoch: who is in sync has the time of the lag to fetch."""
+        """Resets the state for a leader epoch: a replica in the ISR has the maximum lag to fetch."""
         if is_new_leader:
             self.broker_epoch = None
             self.log_start_offset = self.log_end_offset = self.leader_end_offset = UNKNOWN
@@ -116,7 +116,7 @@ class Replica:
     def fetched(
         self, offset: int, log_start_offset: int, leader_end_offset: int, broker_epoch: int, now: float
     ) -> None:
-        """Takes in a fetch from ``offset``, before which the follower has everything."""
+        """Handles a fetch from ``offset``: the follower has all records before it."""
         if offset >= leader_end_offset:
             self.caught_up_at = max(self.caught_up_at, now)
         elif offset >= self.leader_end_offset:
@@ -127,7 +127,7 @@ class Replica:
         self.broker_epoch = broker_epoch
 
     def is_caught_up(self, leader_end_offset: int, now: float, lag_time_max: float) -> bool:
-        """Returns whether the follower is at the leader's end, or was not longer ago than ``lag_time_max``."""
+        """Returns whether the follower is at the leader's end, or was so within ``lag_time_max``."""
         return self.log_end_offset == leader_end_offset or now - self.caught_up_at <= lag_time_max
 
 
@@ -155,8 +155,8 @@ class Followers:
         self._started_later = started_later
         self._replicas: dict[int, Replica] = {}
         self.isr: tuple[int, ...] = ()  #: as committed by the controller
-        self._maximal_isr: tuple[int, ...] = ()  # and those whose coming has been proposed
-        self._change: IsrChange | None = None  # that is in flight
+        self._maximal_isr: tuple[int, ...] = ()  # the ISR, and replicas that are proposed to join it
+        self._change: IsrChange | None = None  # the change in flight
         self.leader_epoch = -1
         self.partition_epoch = -1
         self.epoch_start_offset = UNKNOWN  #: the log end offset when the leader epoch began
@@ -168,9 +168,9 @@ class Followers:
     # ------------------------------------------------------------ metadata
 
     def lead(self, image: PartitionImage) -> None:
-        """Takes over replicas and ISR from the metadata, whatever has been proposed meanwhile."""
+        """Updates replicas and ISR from the metadata. Proposals in flight are dropped."""
         if image.partition_epoch < self.partition_epoch:
-            return  # the controller's answer has come before its records
+            return  # the controller's response has arrived before its records
         followers = [broker_id for broker_id in image.replicas if broker_id != self._node_id]
         self._replicas = {each: self._replicas.get(each) or Replica(each) for each in followers}
         self._commit(image.isr, image.partition_epoch)
@@ -189,7 +189,7 @@ class Followers:
         self.partition_epoch = partition_epoch
 
     def close(self) -> None:
-        """Forgets the followers: this node leads no more. What is in flight is ignored."""
+        """Forgets the followers: this node leads no longer. A response to a change in flight is ignored."""
         self._change = None
         self._replication.look_no_more(self.look)
 
@@ -198,9 +198,9 @@ class Followers:
     def replica(self, broker_id: int, *, has_epoch: bool) -> Replica:
         """Returns the follower on that broker.
 
-        :param has_epoch: whether its fetch has the current leader epoch
-        :raises UnknownLeaderEpoch: it is no replica, and may be one in metadata that this node does not have yet
-        :raises NotLeaderOrFollower: it is no replica, as far as an older follower's request shows
+        :param has_epoch: whether the fetch has the current leader epoch
+        :raises UnknownLeaderEpoch: it is no replica in this node's metadata, which may be older than the follower's
+        :raises NotLeaderOrFollower: it is no replica, and its request has no leader epoch
         """
         replica = self._replicas.get(broker_id)
         if replica is None:
@@ -208,10 +208,10 @@ class Followers:
         return replica
 
     def check_epoch(self, broker_id: int, broker_epoch: int) -> None:
-        """Checks that a follower has not been started again since (KIP-903).
+        """Checks the broker epoch of a follower (KIP-903).
 
-        :param broker_epoch: of the follower; -1 if it sends none
-        :raises NotLeaderOrFollower: it has
+        :param broker_epoch: of the follower; -1 if it has none
+        :raises NotLeaderOrFollower: the broker has been restarted since
         """
         alive = self._alive(broker_id)
         if broker_epoch != -1 and alive is not None and alive.epoch > broker_epoch:
@@ -220,11 +220,11 @@ class Followers:
     def fetched(
         self, replica: Replica, offset: int, log_start_offset: int, leader_end_offset: int, broker_epoch: int
     ) -> None:
-        """Takes in where a follower is, which may bring it into the ISR and advance the high watermark.
+        """Handles a fetch, which may add the follower to the ISR and advance the high watermark.
 
         :param leader_end_offset: the log end offset before the read
-        :param broker_epoch: of the follower; -1 if it sends none
-        :raises NotLeaderOrFollower: as :meth:`check_epoch`
+        :param broker_epoch: of the follower; -1 if it has none
+        :raises NotLeaderOrFollower: the broker has been restarted since
         """
         self.check_epoch(replica.broker_id, broker_epoch)
         has_progressed, starts_later = replica.log_end_offset != offset, replica.log_start_offset != log_start_offset
@@ -254,7 +254,7 @@ class Followers:
         followers = (each.log_start_offset for each in self._replicas.values() if self._alive(each.broker_id))
         return min((self.log.log_start_offset, *followers))
 
-    # ------------------------------------------------------------ in sync
+    # ------------------------------------------------------------ in-sync replicas
 
     @property
     def has_high_watermark(self) -> bool:
@@ -263,18 +263,18 @@ class Followers:
 
     @property
     def min_isr(self) -> int:
-        """How many replicas have to be in sync: ``min.insync.replicas``, or all there are."""
+        """``min.insync.replicas``, or the number of replicas if that is smaller."""
         return min(self.log.config.min_insync_replicas, len(self._replicas) + 1)
 
     @property
     def are_enough(self) -> bool:
-        """Whether what all in-sync replicas have is on enough of them (``checkEnoughReplicasReachOffset``)."""
+        """Whether the maximal ISR has at least :attr:`min_isr` replicas (``checkEnoughReplicasReachOffset``)."""
         return len(self._maximal_isr) >= self.min_isr
 
     def committed_offset(self) -> int:
-        """Returns the offset before which everything is committed; -1 while too few replicas are in sync (KIP-966).
+        """Returns the offset before which all records are committed; -1 while too few replicas are in sync (KIP-966).
 
-        That is what the maximal ISR has, and what those have who are caught up and may enter it at any moment.
+        It is the smallest log end offset of the maximal ISR, and of replicas that are caught up and may join it soon.
         """
         if len(self.isr) < self.min_isr:
             return UNKNOWN
@@ -297,12 +297,12 @@ class Followers:
         return broker is not None and not broker.in_controlled_shutdown and replica.broker_epoch in (-1, broker.epoch)
 
     def _may_come(self, replica: Replica) -> bool:
-        """Returns whether a follower has all that is committed, and all of the earlier leader epochs."""
+        """Returns whether a follower has all committed records, and all of earlier leader epochs."""
         needed = max(self.log.high_watermark, self.epoch_start_offset)
         return replica.log_end_offset >= needed and self._is_eligible(replica)
 
     def look(self) -> None:
-        """Proposes an ISR without those who have lagged behind for too long."""
+        """Proposes an ISR without the replicas that have lagged for too long."""
         if self._change is None:
             end, now = self.log.log_end_offset, self._replication.clock.monotonic()
             lag_time_max = self._replication.lag_time_max
@@ -334,9 +334,9 @@ class Followers:
         self._replication.change_isr(change, partial(self._answered, change))
 
     def _answered(self, change: IsrChange, committed: CommittedIsr | None, error: KafkaError | None) -> None:
-        """Takes in the controller's answer (``Partition.submitAlterPartition``)."""
+        """Handles the controller's response (``Partition.submitAlterPartition``)."""
         if change is not self._change:
-            return  # there is newer metadata, or another leader
+            return  # the metadata is newer, or the leader has changed
         if committed is None:
             logger.info("%s-%d: the ISR stays %s: %r", self._topic, self._index, self.isr, error)
             if isinstance(error, NOT_APPLIED):

@@ -1,7 +1,7 @@
-"""One partition on this node: its log, whether this node leads it, and the callbacks that wait for its watermarks.
+"""A partition on this node: its log, its role, and the callbacks that wait for its watermarks.
 
-Knows nothing of requests. Model: Apache Kafka's ``Partition``. This is the one place that decides when an appended
-batch is safe, and up to which offset a reader may read.
+Knows nothing of requests. Apache Kafka's ``Partition``. Only this module decides when an appended batch may be
+acknowledged, and up to which offset a client may read.
 """
 
 import contextlib
@@ -32,29 +32,30 @@ if TYPE_CHECKING:
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
 READ_LOG_END: Final = 2
-"""What a follower reads, beside the isolation levels of consumers (``FetchIsolation.LOG_END``)."""
+"""The isolation level of followers, beside those of consumers (``FetchIsolation.LOG_END``)."""
 LOW_WATERMARK: Final = 3
-"""What is waited for after records were deleted: no replica has them any more."""
+"""The watermark for DeleteRecords: no replica has records before it."""
 
 ACKS_ALL: Final = -1
 """The ``acks`` that wait for all in-sync replicas."""
 
 Watcher = Callable[[int], object]
-"""Called with the number of bytes that have become readable; with 0 when something else has changed: the leader or its
-epoch, the log start offset, or that the log can be used."""
+"""Called with the number of bytes that have become readable; with 0 after another change: the leader or its epoch, the
+log start offset, or the state of the log.
+"""
 
 Watchers = dict[Watcher, None]
-"""In the order in which they were added: the same events call them in the same order."""
+"""In the order in which they were added, so that runs are reproducible."""
 
 Done = Callable[[KafkaError | None], object]
-"""Called with None when records are safe, or with the error that says why they may not become so."""
+"""Called with None when records are safe, or with the error because of which they may not become safe."""
 
 
 class Unsafe(NamedTuple):
-    """Records that are not safe yet, and the callback that waits for them."""
+    """Appended records that are not safe yet, and their callback."""
 
-    offset: int  #: the first offset after them
-    flush_offset: int  #: the offset up to which the log has to be flushed first; 0 if it need not be
+    offset: int  #: the end offset of the records
+    flush_offset: int  #: the offset up to which the log has to be flushed; 0 for no flush
     done: Done
 
 
@@ -91,23 +92,23 @@ class Partition:
         produce_policy: ProducePolicy,
         replication: "Callable[[], Replication] | None" = None,
     ) -> None:
-        """Hosts a partition. It needs ``replication`` to lead others."""
+        """Hosts a partition. ``replication`` is required to lead a partition with followers."""
         self._replication = replication
         self.topic = topic
         self.topic_id = topic_id
         self.index = index
         self.node_id = node_id
-        self.produce_policy = produce_policy  #: what the topic's configs ask of a producer's batch
+        self.produce_policy = produce_policy  #: the topic's configs that apply to a producer's batch
         self.image: PartitionImage
-        self.traffic: Traffic | None = None  #: the counts of the topic; None while nobody reads them
+        self.traffic: Traffic | None = None  #: the counts of the topic; None if they are not read
         self.leads = False  #: whether this node is the leader
         self.leader_epoch = -1
-        self.followers: Followers | None = None  #: where this node leads, and there are other replicas
+        self.followers: Followers | None = None  #: if this node leads, and there are other replicas
         self._end_watchers: Watchers = {}  # of the log end offset
         self._low_watchers: Watchers = {}  # of the low watermark
         self._watchers: Watchers = {}  # of the high watermark
         self._stable_watchers: Watchers = {}  # of the last stable offset
-        self._unsafe: dict[bool, deque[Unsafe]] = {}  # in the order of the log; under True with acks=all
+        self._unsafe: dict[bool, deque[Unsafe]] = {}  # in the order of the log, by whether acks is all
         self.use_log(log)
 
     def __repr__(self) -> str:
@@ -125,16 +126,16 @@ class Partition:
     # ------------------------------------------------------------ leadership
 
     def become_leader(self, image: PartitionImage) -> None:
-        """Leads the partition in the epoch of ``image``, with its in-sync replicas.
+        """Becomes the leader in the epoch of ``image``, with its ISR.
 
-        An image of the same epoch brings other replicas, which may advance the high watermark.
+        An image of the same epoch may change the ISR, which may advance the high watermark.
         """
         self.image = image
         self.leads = True
         is_new_epoch = image.leader_epoch != self.leader_epoch
         if is_new_epoch:
             self.leader_epoch = image.leader_epoch
-            with contextlib.suppress(KafkaStorageError):  # the log directory is offline, and was reported
+            with contextlib.suppress(KafkaStorageError):  # the offline log directory was reported
                 self.log.assign_leader_epoch(image.leader_epoch)
         self._know_followers(image)
         self._progressed()
@@ -161,7 +162,7 @@ class Partition:
             self.followers = None
 
     def become_follower(self, image: PartitionImage) -> None:
-        """Stops leading the partition, if this node did: another node leads it, or none."""
+        """Becomes a follower: another node leads the partition, or none."""
         led = self.leads
         is_new_epoch = image.leader_epoch != self.leader_epoch
         self.image = image
@@ -174,7 +175,7 @@ class Partition:
             self._changed()
 
     def close(self, error: KafkaError) -> None:
-        """Ends all waiting with the error: the partition, or its replica on this node, is deleted."""
+        """Fails all waiting callbacks: the partition, or its replica on this node, is deleted."""
         self.leads = False
         self._forget_followers()
         self.log.on_change = None
@@ -182,16 +183,16 @@ class Partition:
         self._changed()
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
-        """Checks that this node leads the partition, in the epoch that the client knows.
+        """Checks that this node leads the partition, in the leader epoch of the client.
 
-        :raises KafkaError: it does not; or as :meth:`check_epoch`
+        :raises KafkaError: it does not, or :meth:`check_epoch` fails
         """
         self.check_epoch(current_leader_epoch)
         if not self.leads:
             raise NotLeaderOrFollower
 
     def check_epoch(self, current_leader_epoch: int) -> None:
-        """Checks that the client knows the leader epoch that this node knows (KIP-320), and that the log can be read.
+        """Checks that the leader epoch of the client is that of this node (KIP-320), and that the log is online.
 
         The epoch is -1 if the client does not send one.
         """
@@ -203,9 +204,9 @@ class Partition:
     # ------------------------------------------------------------ appending
 
     def append(self, batch: RecordBatch, now_ms: int, *, acks: int = 1, by_coordinator: bool = False) -> Appended:
-        """Stamps the batch in place and appends it. :meth:`is_safe` and :meth:`when_safe` say when it is safe.
+        """Stamps the batch in place and appends it. :meth:`is_safe` and :meth:`when_safe` tell when it is safe.
 
-        :param by_coordinator: whether a coordinator writes on behalf of a producer, whose sequences it does not know
+        :param by_coordinator: whether a coordinator writes for a producer, without its sequence numbers
         :raises NotLeaderOrFollower: this node does not lead the partition
         :raises NotEnoughReplicas: ``acks`` is -1 (all), and fewer than ``min.insync.replicas`` are in sync
         """
@@ -231,9 +232,9 @@ class Partition:
             )
 
     def _advance_high_watermark(self, batch: RecordBatch | None = None) -> None:
-        """Moves the high watermark to the end that all in-sync replicas have, and tells the watchers.
+        """Raises the high watermark to the smallest log end offset of the ISR, and calls the watchers.
 
-        Without followers that is the log end offset. ``batch`` is what has just been appended.
+        Without followers it is the log end offset. ``batch`` is the batch that has just been appended.
         """
         log = self.log
         if self.followers is None:
@@ -251,7 +252,7 @@ class Partition:
         self._tell_of_progress(high_watermark, stable, batch)
 
     def _tell_of_progress(self, high_watermark: int, stable: int, batch: RecordBatch | None) -> None:
-        """Tells the watchers of the watermarks that are not what they were."""
+        """Calls the watchers of the watermarks that have changed."""
         log = self.log
         if self._watchers and log.high_watermark > high_watermark:
             self._tell(self._watchers, high_watermark, log.high_watermark, batch)
@@ -259,13 +260,13 @@ class Partition:
             self._tell(self._stable_watchers, stable, log.last_stable_offset, batch)
 
     def _progressed(self) -> None:
-        """Takes in that followers have progressed, or that others are in sync."""
+        """Handles progress of followers, or a change of the ISR."""
         if self.leads and not self.log.is_offline:
             self._advance_high_watermark()
             self._complete_safe()
 
     def _started_later(self) -> None:
-        """Takes in that the log of a follower starts later."""
+        """Handles an increase of a follower's log start offset."""
         for watcher in list(self._low_watchers):
             watcher(0)
 
@@ -273,13 +274,13 @@ class Partition:
 
     @property
     def low_watermark(self) -> int:
-        """The offset before which no replica has records any more (KIP-107)."""
+        """The smallest log start offset of the replicas (KIP-107)."""
         return self.log.log_start_offset if self.followers is None else self.followers.low_watermark
 
     def replica(self, broker_id: int, *, has_epoch: bool) -> "Replica":
-        """Returns the follower on that broker, which fetches from this node.
+        """Returns the follower on that broker.
 
-        :raises KafkaError: as :meth:`Followers.replica`
+        :raises KafkaError: those of :meth:`Followers.replica`
         """
         if self.followers is None:
             from barnabas.cluster.replication.followers import no_replica
@@ -290,9 +291,9 @@ class Partition:
     # ------------------------------------------------------------ following
 
     def follow(self, fetched: Fetched, now_ms: int, leader_epoch: int) -> int:
-        """Takes over what was fetched from the leader, and tells the watchers. Returns the number of its bytes.
+        """Applies fetched data of the leader, and calls the watchers. Returns the number of appended bytes.
 
-        :raises KafkaError: as :meth:`Follower.apply`
+        :raises KafkaError: those of :meth:`Follower.apply`
         """
         log = self.log
         high_watermark, stable = log.high_watermark, log.last_stable_offset
@@ -303,10 +304,10 @@ class Partition:
     # ------------------------------------------------------------ safety
 
     def is_safe(self, offset: int, acks: int) -> bool:
-        """Returns whether everything below ``offset``, just appended, may be acknowledged.
+        """Returns whether all records before ``offset``, just appended, may be acknowledged.
 
-        Fewer than ``flush.messages`` records of the log are not flushed; with ``acks=-1`` (all) all in-sync replicas
-        have it, too.
+        Fewer than ``flush.messages`` records of the log are not flushed; with ``acks=-1`` (all) the whole ISR has the
+        records, too.
         """
         log = self.log
         return offset - log.recovery_point < log.config.flush_messages and (
@@ -314,12 +315,12 @@ class Partition:
         )
 
     def when_safe(self, offset: int, acks: int, done: Done) -> None:
-        """Calls ``done(None)`` when everything below ``offset`` is safe, as :meth:`is_safe` has it; at once if it is.
+        """Calls ``done(None)`` when all records before ``offset`` are safe (:meth:`is_safe`); immediately if they are.
 
-        Callbacks with the same ``acks`` are called in the order in which they began to wait, which is the order of
-        the log: records that are safe at once are acknowledged after earlier ones that are not. ``done`` may append.
+        Callbacks with the same ``acks`` are called in the order of the log: records that are safe immediately are
+        acknowledged after earlier ones that are not. ``done`` may append.
 
-        ``done`` gets an error instead when this node loses leadership (NotLeaderOrFollower), the disk fails
+        ``done`` gets an error instead if this node loses leadership (NotLeaderOrFollower), the disk fails
         (KafkaStorageError) or the partition is deleted (UnknownTopicOrPartition). The records are in the log then, and
         may still become safe.
         """
@@ -339,7 +340,7 @@ class Partition:
             log.when_flushed(flush_offset, self._flushed)
 
     def stop_waiting(self, done: Done) -> None:
-        """Calls ``done`` no more."""
+        """Removes the callback."""
         for wants_all, unsafe in list(self._unsafe.items()):
             for each in [each for each in unsafe if each.done == done]:
                 unsafe.remove(each)
@@ -347,7 +348,7 @@ class Partition:
                 del self._unsafe[wants_all]
 
     def _too_few(self) -> KafkaError | None:
-        """Returns the error for records that all in-sync replicas have, where these are fewer than there must be."""
+        """Returns the error for records that the whole ISR has, if the ISR is smaller than ``min.insync.replicas``."""
         return None if self.followers is None or self.followers.are_enough else NotEnoughReplicasAfterAppend()
 
     def _flushed(self) -> None:
@@ -355,27 +356,27 @@ class Partition:
             self._complete_safe()
 
     def _log_changed(self) -> None:
-        """Handles a moved log start offset, or a failed disk."""
+        """Handles a change of the log start offset, or a failed disk."""
         if self.log.is_offline:
             self._fail_unsafe(KafkaStorageError())
         self._changed()
 
     def _complete_safe(self) -> None:
-        """Calls those whose records are safe by now."""
+        """Calls the callbacks whose records are safe."""
         for wants_all, unsafe in list(self._unsafe.items()):
             try:
                 while unsafe:
                     first, log = unsafe[0], self.log
                     if first.flush_offset > log.recovery_point or (wants_all and first.offset > log.high_watermark):
                         break
-                    # The queue stays until its last call has returned: what that call appends comes after it.
+                    # The queue stays until its last call has returned, since later appends wait behind it.
                     unsafe.popleft().done(self._too_few() if wants_all else None)
             finally:
                 if not unsafe and self._unsafe.get(wants_all) is unsafe:
                     del self._unsafe[wants_all]
 
     def _fail_unsafe(self, error: KafkaError) -> None:
-        """Passes the error to all callbacks that wait: their records may not become safe here."""
+        """Fails all waiting callbacks: their records may not become safe."""
         waiting, self._unsafe = self._unsafe, {}
         for unsafe in waiting.values():
             while unsafe:
@@ -384,17 +385,17 @@ class Partition:
     # ------------------------------------------------------------ reading
 
     def readable_up_to(self, isolation_level: int) -> int:
-        """Returns the first offset that a client may not see."""
+        """Returns the end offset of the records that a client may read."""
         log = self.log
         if isolation_level == READ_LOG_END:
             return log.log_end_offset
         return log.last_stable_offset if isolation_level == READ_COMMITTED else log.high_watermark
 
     def read(self, offset: int, max_bytes: int, *, up_to: int, minimum_one: bool, cached_only: bool = False) -> bytes:
-        """Returns whole batches from the one that holds ``offset``, as the log has them; none at ``up_to``.
+        """Returns whole batches from the one with ``offset`` on, as in the log; none at ``up_to``.
 
-        :raises OffsetOutOfRange: before the log start offset, or beyond ``up_to``
-        :raises NotCached: with ``cached_only`` when the read would wait for the disk
+        :raises OffsetOutOfRange: ``offset`` is before the log start offset, or after ``up_to``
+        :raises NotCached: ``cached_only`` is set, and the read would wait for the disk
         """
         log = self.log
         if not log.log_start_offset <= offset <= up_to:
@@ -410,11 +411,10 @@ class Partition:
     # ------------------------------------------------------------ watermarks
 
     def watch(self, watcher: Watcher, isolation_level: int) -> None:
-        """Calls ``watcher`` whenever a reader of that isolation level can read more, or should look again.
+        """Calls ``watcher`` whenever a client with that isolation level can read more, or the partition has changed.
 
-        Beside the isolation levels there are :data:`READ_LOG_END` and :data:`LOW_WATERMARK`.
-
-        The call may come in the middle of an append: the watcher makes a note, and reads later.
+        The level may also be :data:`READ_LOG_END` or :data:`LOW_WATERMARK`. The watcher may be called during an append,
+        and must not read in the call.
         """
         self._watchers_of(isolation_level)[watcher] = None
 
@@ -422,12 +422,12 @@ class Partition:
         return (self._watchers, self._stable_watchers, self._end_watchers, self._low_watchers)[isolation_level]
 
     def unwatch(self, watcher: Watcher) -> None:
-        """Calls ``watcher`` no more."""
+        """Removes the watcher."""
         for watchers in (self._watchers, self._stable_watchers, self._end_watchers, self._low_watchers):
             watchers.pop(watcher, None)
 
     def _tell(self, watchers: Watchers, before: int, after: int, batch: RecordBatch | None) -> None:
-        """Tells the watchers of a watermark how many bytes it has passed."""
+        """Calls the watchers of a watermark with the number of bytes that it has passed."""
         if batch is not None and before == batch.base_offset:
             size = batch.size_in_bytes
         else:
@@ -439,6 +439,6 @@ class Partition:
             watcher(size)
 
     def _changed(self) -> None:
-        """Has all watchers look again."""
+        """Calls all watchers with 0."""
         for watcher in [*self._watchers, *self._stable_watchers, *self._end_watchers, *self._low_watchers]:
             watcher(0)

@@ -1,7 +1,7 @@
-"""The limit on the bytes a second that throttled replicas are copied with (KIP-73).
+"""The limit on the rate at which throttled replicas are copied (KIP-73).
 
-Knows nothing of fetches. Apache Kafka's ``ReplicationQuotaManager``: which replicas are throttled is a config of their
-topics; each broker has one limit as a leader, and one as a follower.
+Knows nothing of fetches. Apache Kafka's ``ReplicationQuotaManager``: the throttled replicas are a config of the topic;
+each broker has one limit as a leader, and one as a follower.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ ALL = "*"
 class ReplicationThrottle:
     """The limit of one broker in one role.
 
-    :param bytes_per_second: returns the limit; None is no limit
+    :param bytes_per_second: returns the limit; None for no limit
     """
 
     __slots__ = ("_bytes_per_second", "_rate")
@@ -25,11 +25,11 @@ class ReplicationThrottle:
         self._rate = Rate(windows)
 
     def record(self, size: int, now_ms: int) -> None:
-        """Counts the bytes of a throttled replica."""
+        """Counts bytes of a throttled replica."""
         self._rate.record(size, now_ms)
 
     def pause_ms(self, now_ms: int) -> int:
-        """Returns how long throttled replicas have to wait; 0 while the rate is not above the limit."""
+        """Returns how long throttled replicas have to wait; 0 while the rate is within the limit."""
         limit = self._bytes_per_second()
         if limit is None:
             return 0
@@ -43,7 +43,7 @@ def _partitions(replicas: tuple[str, ...], node_id: int) -> frozenset[int]:
 
 
 def is_throttled(replicas: Sequence[str], index: int, node_id: int) -> bool:
-    """Returns whether a list of throttled replicas, as topics have it, names the replica of a broker.
+    """Returns whether a topic's config of throttled replicas includes the replica of a broker.
 
     >>> is_throttled(["0:1", "0:2", "1:3"], 0, 2), is_throttled(["0:1"], 1, 1), is_throttled(["*"], 7, 7)
     (True, False, True)

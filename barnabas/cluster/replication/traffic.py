@@ -1,6 +1,6 @@
-"""Counts what a leader appends to the partitions of one topic.
+"""Counts the appends of a leader to the partitions of one topic.
 
-Knows nothing of logs, nor of who reads the counts. Model: Apache Kafka's ``BrokerTopicMetrics``.
+Knows nothing of logs, nor of the readers of the counts. Apache Kafka's ``BrokerTopicMetrics``.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ class Traffic(Protocol):
         """Counts a batch.
 
         :param size: in bytes
-        :param records: as offsets count them; a control batch has one
+        :param records: the number of offsets; a control batch has one
         """
 
 
 class Appending(Protocol):
-    """A partition, which counts what it appends."""
+    """A partition with counted appends."""
 
     topic: str
     traffic: Traffic | None
@@ -28,7 +28,7 @@ class Appending(Protocol):
 class FirstAppend:
     """Stands for the counts of a topic until its partition appends a batch.
 
-    The number of counted topics is limited. A topic without traffic takes no place among them.
+    The number of counted topics is limited, and topics without appends are not counted.
     """
 
     __slots__ = ("_partition", "_traffic_of")
@@ -38,6 +38,6 @@ class FirstAppend:
         self._traffic_of = traffic_of
 
     def appended(self, size: int, records: int) -> None:
-        """Counts a batch. The partition has the counts of its topic from now on."""
+        """Counts a batch. The partition has the counts of its topic afterwards."""
         traffic = self._partition.traffic = self._traffic_of(self._partition.topic)
         traffic.appended(size, records)
