@@ -27,7 +27,7 @@ class Timer(Protocol):
     """A scheduled call."""
 
     def cancel(self) -> None:
-        """Cancels the call; has no effect once it has been made."""
+        """Cancels the call; has no effect after the call."""
         ...
 
 
@@ -50,7 +50,7 @@ class SystemClock:
 
 
 class ManualTimer:
-    """A call that :meth:`ManualClock.advance` makes when it is due."""
+    """A call that :meth:`ManualClock.advance` makes at its time."""
 
     __slots__ = ("args", "callback")
 
@@ -91,7 +91,7 @@ class ManualClock:
         return timer
 
     def advance(self, seconds: float) -> None:
-        """Moves the clock, and makes each call that becomes due at its own time, in order."""
+        """Advances the clock, and makes each call at its own time, in order."""
         end = self._now + seconds
         while self._due and self._due[0][0] <= end + 1e-9:
             at, _, timer = heapq.heappop(self._due)
@@ -102,5 +102,5 @@ class ManualClock:
         self._now = end
 
     def skip(self, seconds: float) -> None:
-        """Lets time pass without a turn of the event loop: what falls due waits for the next :meth:`advance`."""
+        """Advances the clock without a turn of the event loop: due calls wait for the next :meth:`advance`."""
         self._now += seconds

@@ -1,7 +1,7 @@
 """Many deadlines on one timer.
 
-Knows nothing of what is due. A heartbeat moves its member's deadline thousands of times before it is reached, so
-moving a deadline later costs an assignment, and only the earliest one is a timer of the event loop.
+Knows nothing of the callbacks. A heartbeat moves its member's deadline thousands of times before the deadline is
+reached, so moving a deadline to later is an assignment, and only the earliest one has a timer of the event loop.
 """
 
 import heapq
@@ -16,9 +16,9 @@ NEVER = float("inf")
 
 
 class Deadline:
-    """A call that is due at a moment that may still change. A new one is not set.
+    """A callback and its time, which may change. A new deadline is not set.
 
-    Its owner makes it once, and sets it by :meth:`Deadlines.set` as often as needed.
+    It is created once, and set by :meth:`Deadlines.set` as often as needed.
     """
 
     __slots__ = ("args", "at", "callback", "queued_at")
@@ -27,12 +27,12 @@ class Deadline:
         self.callback = callback
         self.args = args
         self.at = NEVER
-        """When it is due, in seconds of the clock's ``monotonic``."""
+        """The time of the call, in seconds of the clock's ``monotonic``."""
         self.queued_at = NEVER
-        """Its place in the queue: never later than ``at``, often earlier."""
+        """The position in the queue: never later than ``at``, often earlier."""
 
     def cancel(self) -> None:
-        """Unsets the deadline. Its entry in the queue is dropped when it comes up."""
+        """Unsets the deadline. Its entry in the queue is dropped later."""
         self.at = NEVER
 
     @property
@@ -41,10 +41,10 @@ class Deadline:
 
 
 class Deadlines:
-    """A queue of deadlines, and the one timer that waits for its head.
+    """A queue of deadlines, with one timer for the earliest.
 
-    The event loop serves sockets that are ready before timers that are due. Code that answers a request by a state that
-    deadlines change calls :meth:`run_due` first, so that what is due counts as done.
+    The event loop serves ready sockets before due timers. A handler of requests that depend on deadlines calls
+    :meth:`run_due` first, so that due deadlines have passed for it.
 
     >>> from barnabas.clock import ManualClock
     >>> clock = ManualClock()
@@ -71,9 +71,9 @@ class Deadlines:
         self._is_closed = False
 
     def set(self, deadline: Deadline, delay: float) -> None:
-        """Makes the deadline due ``delay`` seconds from now, whenever it was due before.
+        """Sets the deadline to ``delay`` seconds from now.
 
-        With a delay of 0 it is due in the next turn of the event loop: requests that are ready by now come first.
+        With a delay of 0 it is due in the next turn of the event loop, after requests that are ready now.
         """
         if self._is_closed:
             return
@@ -89,12 +89,12 @@ class Deadlines:
                 self._arm(at)
 
     def run_due(self) -> None:
-        """Runs what is due by now. Costs a comparison when nothing is."""
+        """Runs the due callbacks. Costs a comparison if none is due."""
         if self._timer_at <= self._clock.monotonic() or self._due:
             self._run()
 
     def close(self) -> None:
-        """Drops all deadlines. None can be set any more."""
+        """Drops all deadlines. None can be set any longer."""
         self._is_closed = True
         for timer in (self._timer, self._turn_timer):
             if timer is not None:
@@ -121,9 +121,10 @@ class Deadlines:
         self._run()
 
     def _run(self) -> None:
-        """Runs what is due, puts off what has moved, and waits for the next.
+        """Runs the due callbacks, requeues moved deadlines, and sets the timer for the next one.
 
-        A callback may answer a client whose next request calls :meth:`run_due`: that call runs the rest first.
+        The next request of a client may call :meth:`run_due` within a callback: that call runs the remaining callbacks
+        first.
         """
         if self._timer is not None:
             self._timer.cancel()
@@ -137,7 +138,7 @@ class Deadlines:
                     deadline.at = NEVER
                     deadline.callback(*deadline.args)
         finally:
-            # A callback that fails has a bug; the others must still run.
+            # An unexpected error of a callback must not stop the others.
             while self._due:
                 deadline = self._due.popleft()
                 if deadline.is_set and deadline.queued_at == NEVER:
@@ -146,11 +147,11 @@ class Deadlines:
                 self._arm(self._queue[0][0])
 
     def _collect(self, now: float) -> None:
-        """Moves what is due from the queue to ``_due``."""
+        """Moves due deadlines from the queue to ``_due``."""
         while self._queue and self._queue[0][0] <= now:
             at, _, deadline = heapq.heappop(self._queue)
             if at != deadline.queued_at:
-                continue  # it was moved forward, and is in the queue a second time
+                continue  # it was moved to earlier, and is in the queue twice
             deadline.queued_at = NEVER
             if deadline.at <= now:
                 self._due.append(deadline)

@@ -1,7 +1,7 @@
-"""Why a client cannot reach a Kafka cluster, and what to look at next.
+"""Diagnoses why a client cannot connect to a Kafka cluster, and returns advice.
 
-Knows nothing of any client: it connects by plain sockets, sends one ApiVersions request, and is given a function that
-returns the addresses which the brokers advertise.
+Knows nothing of any client: it connects by plain sockets, sends one ApiVersions request, and calls a function that
+returns the advertised addresses of the brokers.
 """
 
 import contextlib
@@ -15,11 +15,11 @@ TIMEOUT_S = 2.0
 DEFAULT_PORT = 9092
 
 MOST_PROBES = 16
-"""Brokers that are probed at the same time."""
+"""The number of brokers that are probed at the same time."""
 
 _CORRELATION_ID = b"\x7b\x1e\xc0\xde"
 API_VERSIONS = b"\0\0\0\x0a" + b"\0\x12\0\0" + _CORRELATION_ID + b"\xff\xff"
-"""A request that every broker since 0.10 answers: API key 18, version 0, without a client id."""
+"""An ApiVersions request that all brokers since 0.10 support: API key 18, version 0, without a client id."""
 
 HTTP_GET = b"GET / HTTP/1.0\r\n\r\n"
 
@@ -35,7 +35,7 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Returns the address in ``host``, ``host:port``, ``[ipv6]:port``, or one of these after ``PROTOCOL://``."""
+        """Parses ``host``, ``host:port``, ``[ipv6]:port``, or one of these after ``PROTOCOL://``."""
         bare = text.strip().rpartition("://")[2]
         host, _, port = bare.rpartition(":")
         if bare.startswith("["):
@@ -47,7 +47,7 @@ class Address(NamedTuple):
 
 
 class AdvertisedBroker(NamedTuple):
-    """A broker by the address that it advertises to clients of the bootstrap listener."""
+    """A broker with its advertised address of the bootstrap listener."""
 
     node_id: int
     address: Address
@@ -60,11 +60,11 @@ def diagnose(
     tls: bool = False,
     timeout_s: float = TIMEOUT_S,
 ) -> str | None:
-    """Returns what is wrong with the way to the cluster, and what to look at, in one line; None if nothing is.
+    """Returns the problem of the connection to the cluster, and advice, in one line; None if there is no problem.
 
-    :param advertised: asks one of the bootstrap servers for the brokers of the cluster; may raise any exception
-    :param tls: whether the client connects by TLS
-    :param timeout_s: how long to wait for each connection and each response
+    :param advertised: requests the brokers of the cluster from a bootstrap server; may raise any exception
+    :param tls: whether the client uses TLS
+    :param timeout_s: the time-out of each connection and each response
     """
     servers = list(bootstrap_servers)
     problems = _probe_all(servers, tls=tls, timeout_s=timeout_s)
@@ -84,7 +84,7 @@ def diagnose(
 def diagnose_advertised(
     bootstrap: Address, brokers: Iterable[AdvertisedBroker], *, tls: bool = False, timeout_s: float = TIMEOUT_S
 ) -> str | None:
-    """Returns which advertised addresses cannot be reached, and why, in one line; None if all can be."""
+    """Returns which advertised addresses cannot be reached, and why, in one line; None if all can be reached."""
     brokers = list(brokers)
     problems = _probe_all([each.address for each in brokers], tls=tls, timeout_s=timeout_s)
     unreachable = [
@@ -109,7 +109,7 @@ def _probe_all(addresses: list[Address], *, tls: bool, timeout_s: float) -> list
 
 
 def probe(address: Address, *, tls: bool = False, timeout_s: float = TIMEOUT_S) -> str | None:
-    """Returns why no Kafka broker can be reached at the address, and what to look at; None if one answers there."""
+    """Returns why no Kafka broker can be reached at the address, and advice; None if a broker responds."""
     try:
         with _connected(address, timeout_s):
             pass
@@ -128,13 +128,13 @@ def probe(address: Address, *, tls: bool = False, timeout_s: float = TIMEOUT_S) 
 
 
 def _other_protocol(address: Address, *, tls: bool, timeout_s: float) -> str | None:
-    """Returns what else than Kafka the listener speaks, or that it speaks Kafka in another security protocol."""
+    """Returns the protocol of a listener that is not Kafka, or the security protocol of a Kafka listener."""
     reply = _exchange(address, API_VERSIONS, tls=tls, timeout_s=timeout_s)
     if _is_kafka(reply):
         return None
     speaks_tls = _speaks_tls(address, timeout_s)
     if speaks_tls and tls and not reply:
-        return None  # it refuses this client's certificate, or wants one: the client's own error says so
+        return None  # it refuses this client's certificate, or requires one: the client's own error says so
     if speaks_tls and not tls:
         return (
             f"{address} speaks TLS, and this client does not: set security.protocol to SSL or SASL_SSL, or look for a "
@@ -172,14 +172,14 @@ def _speaks_tls(address: Address, timeout_s: float) -> bool:
         with _connected(address, timeout_s) as connection, _trusting().wrap_socket(connection):
             return True
     except ssl.SSLError as error:
-        # An alert is TLS, such as one about a protocol version; anything else was no TLS at all.
+        # An alert, such as one about a protocol version, is TLS; anything else is not.
         return "ALERT" in (error.reason or "")
     except OSError:
         return False
 
 
 def _exchange(address: Address, request: bytes, *, tls: bool, timeout_s: float) -> bytes | None:
-    """Returns the first bytes of the response: none if the connection is closed instead, None after the timeout."""
+    """Returns the first bytes of the response; b"" if the connection is closed instead, None after the timeout."""
     try:
         with _open(address, tls, timeout_s) as connection:
             connection.sendall(request)
@@ -189,7 +189,7 @@ def _exchange(address: Address, request: bytes, *, tls: bool, timeout_s: float) 
             return reply
     except TimeoutError:
         return None
-    except OSError:  # an SSLError is one, too
+    except OSError:  # including SSLError
         return b""
 
 
@@ -208,7 +208,7 @@ def _connected(address: Address, timeout_s: float) -> socket.socket:
 
 
 def _trusting() -> ssl.SSLContext:
-    """Returns a context that accepts any certificate: no secret is sent by it."""
+    """Returns a context that accepts any certificate, since no secret is sent."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

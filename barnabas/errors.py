@@ -1,8 +1,8 @@
-"""Every error of the Kafka protocol, as an exception with its code; and two that close the connection instead.
+"""The errors of the Kafka protocol as exceptions with their codes, and two that close the connection instead.
 
-Knows nothing of who raises or answers them. Codes, names, texts and which errors are retriable are those of Apache
-Kafka's ``org.apache.kafka.common.protocol.Errors``: programs look at the texts, so an error's docstring is what a
-response says when the error was raised without a text.
+Knows nothing of who raises or handles them. Codes, names, messages and retriable errors are those of Apache Kafka's
+``org.apache.kafka.common.protocol.Errors``. Programs depend on the messages: an error's docstring is the message in
+responses if the error was raised without a text.
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ NONE = 0
 
 
 class MalformedMessage(Exception):
-    """The bytes are not the message that they claim to be: there is no answer, the connection is closed."""
+    """The bytes are not a valid message: the connection is closed without a response."""
 
 
 class CloseConnection(Exception):
-    """The protocol has no answer to a request but to close its connection. The text goes into the log."""
+    """The connection is closed instead of a response. The text is logged."""
 
 
 class KafkaError(Exception):
-    """An error of the protocol: its code goes into the response, and its text where the response has a field for it.
+    """An error of the protocol: its code is in the response, and its text if the response has a field for it.
 
-    A subclass without a code of its own is a special case of its parent, and shares the parent's code and text.
+    A subclass without a code of its own has the code and the message of its parent.
     """
 
     code: ClassVar[int]
@@ -30,7 +30,7 @@ class KafkaError(Exception):
     retriable: ClassVar[bool]
     by_code: ClassVar[dict[int, type["KafkaError"]]] = {}
 
-    #: The records that a batch is refused for: index in the batch, and what is wrong with the record (KIP-467).
+    #: The records because of which a batch is refused: index in the batch, and the error of the record (KIP-467).
     record_errors: Sequence[tuple[int, str]] = ()
 
     def __init_subclass__(cls, *, code: int | None = None, retriable: bool = False) -> None:

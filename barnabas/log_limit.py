@@ -1,4 +1,4 @@
-"""A limit on log lines that repeat: the same line at most once a minute.
+"""A limit on repeated log lines: the same line at most once a minute.
 
 Knows nothing of what is logged, nor of the logger.
 """
@@ -9,7 +9,7 @@ INTERVAL_S = 60.0
 
 
 class LogLimit:
-    """Limits one log line of one caller. Another text is due at once.
+    """Limits one log line of one caller. A line with another text is due immediately.
 
     >>> from barnabas.clock import ManualClock
     >>> clock = ManualClock()
@@ -31,7 +31,7 @@ class LogLimit:
     def is_due(self, text: object) -> bool:
         """Returns whether the line is to be logged now; if so, the next minute begins.
 
-        :param text: what distinguishes the line from others, such as the error in it
+        :param text: the part of the line that may change, such as the error in it
         """
         now, text = self._clock.monotonic(), str(text)
         if text == self._last_text and now - self._last_logged < INTERVAL_S:

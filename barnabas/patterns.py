@@ -1,6 +1,6 @@
 """Patterns of names, in the syntax of RE2, whose matching takes linear time.
 
-Knows nothing of what the names are of. Python's own ``re`` accepts other patterns, and may take exponential time.
+Knows nothing of the names. Python's own ``re`` has another syntax, and may take exponential time.
 """
 
 from collections.abc import Callable
@@ -18,20 +18,20 @@ DESCRIPTIONS = {
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
 }
-"""What Kafka's RE2/J calls the errors of RE2; the others have the same names."""
+"""The messages of Kafka's RE2/J for errors of RE2, where they differ."""
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Returns the function that tells whether a whole name matches ``pattern``.
+    """Returns a function that returns whether a whole name matches ``pattern``.
 
-    :raises InvalidRegularExpression: RE2 refuses it; the text is RE2/J's description
+    :raises InvalidRegularExpression: the pattern is not valid; the message is RE2/J's
 
     >>> is_ours = matcher("orders-[0-9]+")
     >>> is_ours("orders-12"), is_ours("orders-12-eu")
     (True, False)
     """
     try:
-        import re2  # here, because it takes longer than all other imports of the broker together
+        import re2  # here, since the import takes longer than all others of the broker together
     except ImportError as error:
         raise InvalidRegularExpression("The package google-re2 is not installed") from error
     options = re2.Options()

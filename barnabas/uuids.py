@@ -1,6 +1,6 @@
 """UUIDs as Kafka uses them: 16 bytes, written in URL-safe base64 without padding.
 
-Knows nothing of what the ids are of.
+Knows nothing of what the ids identify.
 """
 
 import base64
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 def uuid_text(value: bytes | bytearray) -> str:
-    """Returns the text of a UUID.
+    """Formats a UUID.
 
     >>> uuid_text(bytes(15) + bytes([1]))
     'AAAAAAAAAAAAAAAAAAAAAQ'
@@ -18,7 +18,7 @@ def uuid_text(value: bytes | bytearray) -> str:
 
 
 def uuid_of(text: str) -> bytes:
-    """Returns the UUID with that text. :raises ValueError: the text is not that of a UUID"""
+    """Parses a UUID. :raises ValueError: the text is not that of a UUID"""
     text = text.strip()
     if len(text) != 22:
         raise ValueError(f"{text!r} is not a UUID")
@@ -26,7 +26,7 @@ def uuid_of(text: str) -> bytes:
 
 
 def random_uuid(random_bytes: Callable[[int], bytes] = os.urandom) -> bytes:
-    """Returns a random UUID (version 4) whose text does not begin with ``-``, as options on a command line do."""
+    """Returns a random UUID (version 4) whose text does not begin with ``-``, as that of an option does."""
     while True:
         value = bytearray(random_bytes(16))
         value[6] = value[6] & 0x0F | 0x40

@@ -1,6 +1,7 @@
-"""The bounds that the broker's configs set to those of groups, and to its own defaults for groups.
+"""The broker's configs that bound the configs of groups, and its defaults for groups.
 
-Knows nothing of groups, nor of where values come from. Rules and words are those of Kafka's ``GroupCoordinatorConfig``.
+Knows nothing of groups, nor of sources of values. The rules and messages are those of Kafka's
+``GroupCoordinatorConfig``.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,6 @@
-"""The broker's settings in effect: what was given at the start, what was changed since, and Kafka's defaults below.
+"""The broker's effective settings: static configs, dynamic configs, and Kafka's defaults.
 
-Knows nothing of files, environment or metadata: it gets texts by name. A :class:`BrokerConfig` does not change;
-a change makes a new one.
+Knows nothing of files, environment or metadata: it gets texts by name. A :class:`BrokerConfig` is immutable.
 """
 
 import logging
@@ -30,15 +29,17 @@ _SINGLE_NODE_DEFAULTS: dict[str, Any] = {**_DEFAULTS, **profile.SINGLE_NODE}
 _NOTHING: Mapping[str, str] = {}
 
 LEAST_CLEANER_BUFFER = 1 << 20
-"""Apache Kafka does not start with less."""
+"""The minimum of Apache Kafka."""
 
 
 class BrokerConfig:
-    """One broker's settings. ``config["num.partitions"]`` is the value in effect, parsed.
+    """One broker's settings. ``config["num.partitions"]`` is the effective value, parsed.
 
-    ``originals`` are the texts that were given at the start, those of unknown names among them; ``cluster_overrides``
-    and ``broker_overrides`` the texts that were set since, for all brokers and for this one (KIP-226). ``single_node``
-    says that the cluster is this node alone, which changes the defaults in :data:`profile.SINGLE_NODE`.
+    :param originals: the texts of static configs, including unknown ones
+    :param cluster_overrides: the texts of dynamic configs of all brokers (KIP-226)
+    :param broker_overrides: the texts of dynamic configs of this broker
+    :param dev: whether the development profile is in effect
+    :param single_node: whether the cluster has one node, which changes the defaults in :data:`profile.SINGLE_NODE`
     """
 
     __slots__ = (
@@ -81,20 +82,19 @@ class BrokerConfig:
             try:
                 value = BROKER[name].parse_set(text)
             except ConfigError as error:
-                # It was valid when it was written, but another version may have written values that this one refuses.
+                # The value was valid when it was set, but by a version with other rules.
                 logger.error("Ignored a config of this broker: %s", error)
                 continue
             for relative in FAMILY_OF.get(name, ()):
-                # A value that is set now goes before one that another name of the config was set to before.
+                # A new value overrides an earlier value of a synonym.
                 self._values[relative] = self._defaults[relative]
             self._values[name] = value
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], *, dev: bool = False) -> Self:
-        """Returns the settings that a broker starts with, and logs which properties have no effect.
+        """Returns the settings of a starting broker, and logs which properties have no effect.
 
-        ``dev`` puts the development profile below the properties.
-
+        :param dev: whether the defaults are those of the development profile
         :raises ConfigError: a value is invalid
         """
         given = {name: text for name, text in properties.items() if text is not None}
@@ -106,13 +106,13 @@ class BrokerConfig:
         return config
 
     def with_dynamic(self, cluster_overrides: Mapping[str, str], broker_overrides: Mapping[str, str]) -> Self:
-        """Returns these settings with dynamic configs: the broker's go before the cluster's."""
+        """Returns these settings with dynamic configs: the broker's override the cluster's."""
         return type(self)(
             self.originals, cluster_overrides, broker_overrides, dev=self.dev, single_node=self.single_node
         )
 
     def with_single_node(self, single_node: bool) -> Self:
-        """Returns these settings for a cluster of this node alone, or of several nodes."""
+        """Returns these settings for a cluster of one node, or of several."""
         if single_node == self.single_node:
             return self
         return type(self)(
@@ -120,11 +120,11 @@ class BrokerConfig:
         )
 
     def __getitem__(self, name: str) -> Any:
-        """Returns the value in effect: bool, int, float, str, list of str, or None. :raises KeyError: unknown name"""
+        """Returns the effective value: bool, int, float, str, list of str, or None. :raises KeyError: unknown name"""
         return self._values[name]
 
     def default(self, name: str) -> Any:
-        """Returns the default value. A single node has its own ones only for configs that are not set."""
+        """Returns the default value. The default of a single node applies only if the config is not set."""
         return _DEFAULTS[name] if self.is_set(name) else self._defaults[name]
 
     def is_set(self, name: str) -> bool:
@@ -132,7 +132,7 @@ class BrokerConfig:
         return name in self.originals or name in self.cluster_overrides or name in self.broker_overrides
 
     def sets_any(self, suffix: str) -> bool:
-        """Returns whether a config is set whose name ends so, such as that of any listener."""
+        """Returns whether a config is set whose name has that suffix, such as that of any listener."""
         given = (self.originals, self.cluster_overrides, self.broker_overrides)
         return any(name.endswith(suffix) for each in given for name in each)
 
@@ -157,37 +157,37 @@ class BrokerConfig:
 
     @property
     def is_lone(self) -> bool:
-        """Whether the node can do without others: it has both roles, and is the only controller."""
+        """Whether the node has both roles, and is the only controller."""
         return self.is_broker and self.is_controller and not self.names_controllers
 
     @property
     def names_controllers(self) -> bool:
-        """Whether there may be controllers beside this node."""
+        """Whether there may be other controllers."""
         return len(self["controller.quorum.voters"]) > 1 or bool(self["controller.quorum.bootstrap.servers"])
 
     @property
     def log_dirs(self) -> list[str]:
-        """The data directories: ``log.dirs``, or else ``log.dir``."""
+        """The data directories: ``log.dirs``, by default ``log.dir``."""
         return list(self["log.dirs"] or self["log.dir"])
 
     @property
     def metadata_log_dir(self) -> str:
-        """The directory of the metadata log: ``metadata.log.dir``, or else the first data directory."""
+        """The directory of the metadata log: ``metadata.log.dir``, by default the first data directory."""
         return str(self["metadata.log.dir"] or self.log_dirs[0])
 
     @property
     def directories(self) -> list[str]:
-        """The data directories, and the one of the metadata log if it is none of them."""
+        """The data directories, and the directory of the metadata log if it is another one."""
         return list(dict.fromkeys([*self.log_dirs, self.metadata_log_dir]))
 
     @property
     def listeners(self) -> tuple[Endpoint, ...]:
-        """Where to listen for clients. A controller's listeners are apart (:attr:`controller_listeners`)."""
+        """The listeners for clients. Those of the controller are in :attr:`controller_listeners`."""
         return tuple(endpoint for endpoint in self._endpoints("listeners") if not self._is_controllers(endpoint))
 
     @property
     def advertised_listeners(self) -> tuple[Endpoint, ...]:
-        """The addresses for clients; by default ``listeners``, with hosts and ports still to be filled in."""
+        """The endpoints for clients; by default ``listeners``, whose hosts and ports may not be known yet."""
         if self["advertised.listeners"] is None:
             return self.listeners
         named = self._endpoints("advertised.listeners")
@@ -195,19 +195,19 @@ class BrokerConfig:
 
     @property
     def controller_listeners(self) -> tuple[Endpoint, ...]:
-        """Where the controller listens; a lone combined node need not have such a listener."""
+        """The listeners of the controller; a single combined node may have none."""
         return tuple(endpoint for endpoint in self._endpoints("listeners") if self._is_controllers(endpoint))
 
     @property
     def advertised_controller_listeners(self) -> tuple[Endpoint, ...]:
-        """The addresses of the controller; by default its listeners, with hosts and ports still to be filled in."""
+        """The endpoints of the controller; by default its listeners, whose hosts and ports may not be known yet."""
         named = self._endpoints("advertised.listeners") if self["advertised.listeners"] else ()
         advertised = {endpoint.name: endpoint for endpoint in named}
         return tuple(advertised.get(endpoint.name, endpoint) for endpoint in self.controller_listeners)
 
     @property
     def controller_listener_name(self) -> str:
-        """The name of the listener by which controllers reach one another."""
+        """The name of the listener between controllers."""
         return str(self["controller.listener.names"][0]).upper()
 
     @property
@@ -217,13 +217,13 @@ class BrokerConfig:
 
     @property
     def inter_broker_listener_name(self) -> str:
-        """The name of the listener by which brokers reach one another."""
+        """The name of the listener between brokers."""
         return str(self["inter.broker.listener.name"] or self["security.inter.broker.protocol"]).upper()
 
     def security_protocol_of(self, listener_name: str) -> str:
-        """Returns the security protocol of a listener, which may be one of other nodes.
+        """Returns the security protocol of a listener, which may belong to other nodes.
 
-        :raises ConfigError: ``listener.security.protocol.map`` does not have it
+        :raises ConfigError: ``listener.security.protocol.map`` does not have the listener
         """
         protocols = self._protocols()
         if listener_name not in protocols:
@@ -233,7 +233,7 @@ class BrokerConfig:
 
     @property
     def topic_values(self) -> Mapping[str, Any]:
-        """The configs of a topic that sets none: the broker's value, or else Kafka's default."""
+        """The configs of a topic without own configs: the broker's values, or Kafka's defaults."""
         if self._topic_values is None:
             self._topic_values = {config.name: self._topic_value(config) for config in TOPIC.values()}
         return self._topic_values
@@ -246,7 +246,7 @@ class BrokerConfig:
         return config.default
 
     def topic(self, overrides: Mapping[str, str] = _NOTHING) -> TopicConfig:
-        """Returns the settings of a topic that sets these configs; unknown names are ignored."""
+        """Returns the settings of a topic with these configs; unknown names are ignored."""
         if self._topic is None:
             self._topic = TopicConfig(**_topic_fields(self.topic_values))
         if not overrides:
@@ -268,7 +268,7 @@ class BrokerConfig:
     def _protocols(self) -> dict[str, str]:
         protocols = parse_protocol_map(self["listener.security.protocol.map"])
         for name in self["controller.listener.names"]:
-            # A controller's listener that the default map does not name is PLAINTEXT, as Kafka has it.
+            # A controller's listener that is not in the default map is PLAINTEXT, as in Kafka.
             protocols.setdefault(name.upper(), "PLAINTEXT")
         return protocols
 
@@ -276,9 +276,9 @@ class BrokerConfig:
         return endpoint.name in [name.upper() for name in self["controller.listener.names"]]
 
     def check(self) -> None:
-        """Checks configs that depend on one another.
+        """Checks configs that depend on each other.
 
-        :raises ConfigError: a listener or a time is invalid, or configs contradict one another
+        :raises ConfigError: a listener or a time is invalid, or configs contradict each other
         """
         self._check_listeners()
         for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
@@ -334,7 +334,7 @@ class BrokerConfig:
 
 
 def _topic_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns values by the fields of :class:`TopicConfig`, without those that have no field."""
+    """Returns values by the fields of :class:`TopicConfig`; values without a field are left out."""
     fields = {
         name.replace(".", "_"): tuple(value) if isinstance(value, list) else value for name, value in values.items()
     }

@@ -1,7 +1,7 @@
-"""What one config is: its name, type, default, rule and meaning; and how its text becomes a value and back.
+"""The declaration of a config: its name, type, default, validator and doc; parses and formats its values.
 
-Knows nothing of particular configs, nor of where they are set. Types, and the parsing and formatting of their text, are
-those of Kafka's ``ConfigDef``.
+Knows nothing of particular configs, nor of where they are set. Types, parsing and formatting are those of Kafka's
+``ConfigDef``.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from barnabas.config.validators import Items, Validator, invalid
 
 
 class ConfigType(IntEnum):
-    """The type of a config's value, by its number in DescribeConfigs (KIP-569)."""
+    """The type of a config's value, with its number in DescribeConfigs (KIP-569)."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -32,24 +32,25 @@ PASSWORD = ConfigType.PASSWORD
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 
-#: When a config can be changed: at the next start, for one broker while it runs, or for all brokers as well (KIP-226).
+#: When a config can be changed: at the start, dynamically for one broker, or dynamically for all brokers, too
+# (KIP-226).
 READ_ONLY, PER_BROKER, CLUSTER_WIDE = "read-only", "per-broker", "cluster-wide"
 
 MAX_DOUBLE = 1.7976931348623157e308
 
 HIDDEN = "[hidden]"
-"""How Kafka writes a password's value."""
+"""The value of a password in Kafka's output."""
 
 
 class Synonym(NamedTuple):
-    """A broker's config that a topic's config falls back to; its number times ``scale`` is the topic's."""
+    """A broker's config that is the default of a topic's config; the topic's value is the broker's times ``scale``."""
 
     name: str
     scale: int = 1
 
 
 class ConfigDef(NamedTuple):
-    """The declaration of one config: everything that parsing, DescribeConfigs and the reference need to know."""
+    """The declaration of one config, for parsing, DescribeConfigs and the reference."""
 
     name: str
     type: ConfigType
@@ -60,25 +61,25 @@ class ConfigDef(NamedTuple):
     scope: str = READ_ONLY
     #: Whether it has an effect in Barnabas.
     in_effect: bool = False
-    #: Shown only where it is set.
+    #: Whether it is shown only if it is set.
     internal: bool = False
-    #: Of a topic's config: the broker's configs that it falls back to, the strongest first.
+    #: The broker's configs that are the default of a topic's config, in descending precedence.
     synonyms: tuple[Synonym, ...] = ()
 
     @property
     def sensitive(self) -> bool:
-        """Whether its value must not be shown."""
+        """Whether its value is hidden."""
         return self.type is PASSWORD
 
     def parse(self, text: str) -> Any:
-        """Returns the value that the text stands for.
+        """Parses a text.
 
         :raises ConfigError: the text is not of the type, or the validator refuses the value
         """
         return self._checked(self._read(text))
 
     def parse_set(self, text: str) -> Any:
-        """Returns the value of a text that is set while the broker runs: in a list, repeated items count once.
+        """Parses the text of a dynamic config: repeated items of a list are removed.
 
         :raises ConfigError: the text is not of the type, or the validator refuses the value
         """
@@ -148,7 +149,7 @@ _READERS: dict[ConfigType, Callable[[str], Any]] = {
 
 
 def text_of(kind: ConfigType, value: Any) -> str | None:
-    """Returns the value as DescribeConfigs writes it: Java's words for booleans and doubles, lists joined by commas."""
+    """Returns the value as DescribeConfigs does: booleans and doubles as in Java, lists joined by commas."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -159,7 +160,7 @@ def text_of(kind: ConfigType, value: Any) -> str | None:
 
 
 def _java_double(value: float) -> str:
-    """Returns a double as ``Double.toString`` writes it: 0.5, 1.0E7, 9.99E-4."""
+    """Returns a double as ``Double.toString`` does: 0.5, 1.0E7, 9.99E-4."""
     if value != value or value in (float("inf"), float("-inf")):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:

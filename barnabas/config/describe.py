@@ -1,7 +1,7 @@
-"""Configs as DescribeConfigs returns them: the value, its source, and its synonyms.
+"""Describes configs as DescribeConfigs does: the value, its source, and its synonyms.
 
-Knows nothing of the wire. Sources, the order of synonyms and what is hidden are those of Kafka's ``ConfigHelper`` and
-``DynamicBrokerConfig``; for the answer to CreateTopics those of its ``KafkaConfigSchema``.
+Knows nothing of the protocol. Sources, the order of synonyms and hidden values are those of Kafka's ``ConfigHelper``
+and ``DynamicBrokerConfig``; in responses to CreateTopics those of its ``KafkaConfigSchema``.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from barnabas.config.validators import ConfigError
 
 
 class ConfigSource(IntEnum):
-    """Where a value was set (``ConfigSource`` of DescribeConfigs, KIP-226)."""
+    """The source of a value (``ConfigSource`` of DescribeConfigs, KIP-226)."""
 
     DYNAMIC_TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -30,7 +30,7 @@ class ConfigSource(IntEnum):
 
 
 class DescribedSynonym(NamedTuple):
-    """One of the places that a value could come from."""
+    """A possible source of a value, and the value there."""
 
     name: str
     value: str | None
@@ -38,7 +38,7 @@ class DescribedSynonym(NamedTuple):
 
 
 class DescribedConfig(NamedTuple):
-    """A config as clients get it; ``value`` is None if there is none, or if it is sensitive."""
+    """A config in a response; ``value`` is None if there is none, or if it is sensitive."""
 
     name: str
     value: str | None
@@ -78,14 +78,14 @@ def describe_cluster_default(config: BrokerConfig, names: Names = None) -> list[
 
 
 def describe_topic(config: BrokerConfig, overrides: Mapping[str, str], names: Names = None) -> list[DescribedConfig]:
-    """Returns all configs of a topic that sets these, or those with these names."""
+    """Returns all configs of a topic with these overrides, or those with these names."""
     known = {definition.name: None for definition in TOPIC.values() if not definition.internal}
     known.update(dict.fromkeys(name for name in overrides if name in TOPIC))
     return [_describe_topic_config(config, TOPIC[name], overrides) for name in _wanted(known, names)]
 
 
 def describe_group(config: BrokerConfig, overrides: Mapping[str, str], names: Names = None) -> list[DescribedConfig]:
-    """Returns all configs of a group that sets these, or those with these names."""
+    """Returns all configs of a group with these overrides, or those with these names."""
     described = []
     for name, definition in of_groups().items():
         if names and name not in names:
@@ -102,7 +102,7 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str], names: Na
 
 
 def describe_client_metrics(overrides: Mapping[str, str], names: Names = None) -> list[DescribedConfig]:
-    """Returns all configs of a client metrics subscription that sets these, or those with these names."""
+    """Returns all configs of a client metrics subscription with these overrides, or those with these names."""
     described = []
     for name, definition in of_client_metrics().items():
         if names and name not in names:
@@ -113,7 +113,7 @@ def describe_client_metrics(overrides: Mapping[str, str], names: Names = None) -
 
 
 def describe_created_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[DescribedConfig]:
-    """Returns a new topic's configs as CreateTopics returns them: by name, with the request's texts."""
+    """Returns the configs of a new topic as in the response to CreateTopics: by name, with the texts of the request."""
     described = []
     for name in sorted(name for name, definition in TOPIC.items() if not definition.internal or name in overrides):
         definition = TOPIC[name]
@@ -165,8 +165,7 @@ def _describe_broker_config(config: BrokerConfig, name: str) -> DescribedConfig:
 
 
 def _broker_synonyms(config: BrokerConfig, name: str, *, sensitive: bool = False) -> list[DescribedSynonym]:
-    """Layer by layer, what was set under the config's name and under those it stands in for; what comes before the
-    first of its own name is not its own."""
+    """Returns the values of the config and its family in order of precedence, from the first one of its own name on."""
     definition = declaration_of(name)
     family = FAMILY_OF.get(name) or ((name,) if definition is None or name in BROKER else (name, definition.name))
     found = [
@@ -197,14 +196,14 @@ def _describe_topic_config(
 
 def _of_itself(definition: ConfigDef, overrides: Mapping[str, str], source: ConfigSource) -> DescribedSynonym:
     text: str | None = overrides[definition.name]
-    # A value that this version cannot parse is returned as it is.
+    # A value that this version cannot parse is returned unchanged.
     with suppress(ConfigError):
         text = text_of(definition.type, definition.parse_set(overrides[definition.name]))
     return DescribedSynonym(definition.name, text, source)
 
 
 def _topmost(definition: ConfigDef, fallback: str | None, synonyms: Iterable[DescribedSynonym]) -> DescribedConfig:
-    """Returns the config with the value of its first synonym where that is its own, or else what it falls back to."""
+    """Returns the config with the value of its first synonym if that has the same name, otherwise the fallback."""
     synonyms = tuple(synonyms)
     first = synonyms[0] if synonyms else DescribedSynonym(definition.name, fallback, ConfigSource.DEFAULT)
     own = first.name == definition.name and first.source not in _BROKER_SOURCES
@@ -222,7 +221,7 @@ _BROKER_SOURCES = (ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BRO
 
 
 def _given(config: BrokerConfig, synonyms: Iterable[Synonym]) -> tuple[ConfigSource, str | None]:
-    """Returns where one of the synonyms was set, and the text if it is in the topic's own unit."""
+    """Returns the source of the first synonym that is set, and its text if it has the topic's unit."""
     for source, layer in _layers(config):
         for synonym in synonyms:
             if synonym.name in layer:

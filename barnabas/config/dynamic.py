@@ -1,7 +1,7 @@
-"""Checks of configs that are set while the broker runs, for each kind of resource (KIP-226).
+"""Validates dynamic configs, for each type of resource (KIP-226).
 
-Knows nothing of requests, nor of where changes are kept. What is refused, with which error and in which words, is as in
-Kafka's ``DynamicBrokerConfig``, ``LogConfig``, ``GroupConfig`` and ``ClientMetricsConfigs``.
+Knows nothing of requests, nor of where configs are stored. The rules, errors and messages are those of Kafka's
+``DynamicBrokerConfig``, ``LogConfig``, ``GroupConfig`` and ``ClientMetricsConfigs``.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from barnabas.config.listener_configs import declaration_of
 from barnabas.config.validators import ConfigError, InvalidValue
 from barnabas.errors import InvalidConfig, InvalidRequest
 
-#: Kinds of resources that have configs (``ConfigResource.Type``).
+#: The types of resources with configs (``ConfigResource.Type``).
 TOPIC_RESOURCE, BROKER_RESOURCE, LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = RESOURCES = 2, 4, 8, 16, 32
 
 #: Configs with a listener's prefix that may be set for the whole cluster.
@@ -24,7 +24,7 @@ _CLUSTER_WIDE_OF_LISTENERS = ("num.network.threads", "max.connections", "max.con
 _BY_LISTENER = frozenset(
     name for name in BROKER if name.startswith(("ssl.keystore.", "ssl.truststore.")) or name == "ssl.key.password"
 )
-#: Numbers of threads: a change may at most double or halve them.
+#: Thread counts: a change may at most double or halve them.
 _THREADS = (
     "num.io.threads",
     "num.network.threads",
@@ -63,9 +63,9 @@ def check_node_id(
 ) -> None:
     """Checks that the name of a broker's resource is this node's id.
 
-    :param no_number: the text of the error where the name is not a number
-    :param unexpected: the text of the error where it is another node's id
-    :raises InvalidRequest: the name is not a number, or another node's id
+    :param no_number: the message if the name is not a number
+    :param unexpected: the message if it is the id of another node
+    :raises InvalidRequest: the name is not a number, or the id of another node
     """
     digits = name[1:] if name[:1] in ("+", "-") else name
     if not (digits.isdecimal() and len(digits) <= _MAX_DIGITS):
@@ -75,9 +75,9 @@ def check_node_id(
 
 
 def validate_topic_configs(overrides: Mapping[str, str], config: BrokerConfig | None = None) -> None:
-    """Checks a topic's configs, on a broker with these settings.
+    """Checks a topic's configs, with the settings of the broker.
 
-    :raises InvalidConfig: a config is unknown, a value is refused, or two contradict each other
+    :raises InvalidConfig: a config is unknown, a value is invalid, or two values contradict each other
     """
     config = config or BrokerConfig({})
     values = _parsed(TOPIC, overrides, "topic")
@@ -97,7 +97,7 @@ def validate_topic_configs(overrides: Mapping[str, str], config: BrokerConfig | 
 def validate_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> None:
     """Checks a group's configs.
 
-    :raises InvalidConfig: a config is unknown, or a value is refused or outside the broker's bounds
+    :raises InvalidConfig: a config is unknown, or a value is invalid or outside the broker's bounds
     """
     values = _parsed(of_groups(), overrides, "group")
     for name, (least, most) in BOUNDS.items():
@@ -116,10 +116,10 @@ def validate_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -
 
 
 def validate_client_metrics_configs(overrides: Mapping[str, str]) -> None:
-    """Checks the configs of a subscription to client metrics.
+    """Checks the configs of a client metrics subscription.
 
-    :raises InvalidRequest: a config is unknown, or the interval out of bounds
-    :raises InvalidConfig: a value is refused
+    :raises InvalidRequest: a config is unknown, or the interval is out of bounds
+    :raises InvalidConfig: a value is invalid
     """
     definitions = of_client_metrics()
     for name in sorted(overrides):
@@ -145,18 +145,18 @@ def _check_match(item: str) -> None:
         re.compile(pattern)
     except re.error:
         pattern = ""
-    # Kafka splits at each "=": neither a second one nor a pattern without characters is left.
+    # Kafka splits at each "=", so it accepts neither a second one nor an empty pattern.
     if not pattern or "=" in pattern or attribute not in _MATCHABLE:
         raise InvalidConfig(f"Illegal client matching pattern: {item}")
 
 
 def validate_broker_configs(config: BrokerConfig, overrides: Mapping[str, str], *, per_broker: bool) -> None:
-    """Checks the configs that are to be set for one running broker (``per_broker``), or for all, and no others.
+    """Checks all dynamic configs of this broker (``per_broker``), or of all brokers.
 
-    Unknown names are accepted, as in Kafka: a plug-in may know them.
+    Unknown names are accepted, as in Kafka: they may belong to a plug-in.
 
-    :param config: the settings in effect now
-    :raises InvalidRequest: a config cannot be changed while the broker runs, or not for all, or a value is refused
+    :param config: the current settings
+    :raises InvalidRequest: a config is not dynamic, or not cluster-wide, or a value is invalid
     """
     known = {name: definition for name in overrides if (definition := declaration_of(name)) is not None}
     _refuse(_NOT_DYNAMIC, [name for name, each in known.items() if each.scope == READ_ONLY and each.name == name])
@@ -184,7 +184,7 @@ def _is_cluster_wide(name: str, definition: ConfigDef) -> bool:
 
 
 def _check_together(current: BrokerConfig, proposed: BrokerConfig) -> None:
-    """Checks what depends on more than one value, or on the value before."""
+    """Checks rules on several values, or on the current value."""
     try:
         proposed.check()
     except InvalidValue as error:
@@ -222,7 +222,7 @@ def _check_threads(name: str, now: int, then: int) -> None:
 
 
 def _invalid_dynamic(text: str) -> InvalidRequest:
-    """The error of a change that Kafka refuses only when it applies it: its text names the exception's class."""
+    """Returns the error of a change that Kafka refuses when it applies it: the message has the exception's class."""
     return InvalidRequest(
         f"Invalid value org.apache.kafka.common.config.ConfigException: {text} "
         "for configuration Invalid dynamic configuration"
@@ -244,12 +244,12 @@ def _parse(definition: ConfigDef, text: str) -> Any:
 
 
 class ConfigRules:
-    """The checks of changed configs, for the controller.
+    """The rules for changed configs, for the controller.
 
-    A resource is its kind and its name; a broker's name is its id, or empty, which means all brokers.
+    A resource is its type and its name; a broker's name is its id, or empty for all brokers.
 
-    :param current: returns the broker's settings in effect
-    :param check_services: raises a ConfigError if a service of this broker cannot go on with the settings
+    :param current: returns the broker's current settings
+    :param check_services: raises a ConfigError if a service of this broker does not support the settings
     """
 
     def __init__(
@@ -261,12 +261,12 @@ class ConfigRules:
         self._check_services = check_services
 
     def list_of(self, resource: tuple[int, str], name: str) -> list[str] | None:
-        """Returns Kafka's default of a config that is a list, which APPEND and SUBTRACT start from; else None.
+        """Returns Kafka's default of a list, to which APPEND and SUBTRACT apply; None for other configs.
 
-        :raises InvalidConfig: brokers have no such config
+        :raises InvalidConfig: the broker has no such config
         """
         kind = resource[0]
-        # Kafka has no schema of groups and subscriptions there, and takes none of their configs for a list.
+        # Kafka has no schema of groups and subscriptions here, so none of their configs is a list.
         definition = TOPIC.get(name) if kind == TOPIC_RESOURCE else None
         if kind == BROKER_RESOURCE:
             definition = BROKER.get(name)
@@ -277,9 +277,9 @@ class ConfigRules:
         return list(definition.default or ())
 
     def check(self, resource: tuple[int, str], configs: Mapping[str, str]) -> None:
-        """Checks that the resource may have these configs, and no others.
+        """Checks the complete configs of a resource.
 
-        :raises KafkaError: it may not
+        :raises KafkaError: a config is unknown, or a value is invalid
         """
         kind, name = resource
         config = self._current()
@@ -287,7 +287,7 @@ class ConfigRules:
             validate_topic_configs(configs, config)
         elif kind == BROKER_RESOURCE:
             if not config.is_broker or (name and int(name) != config.node_id):
-                return  # another broker has checked them, and forwarded the request
+                return  # checked by the broker that forwarded the request
             validate_broker_configs(config, configs, per_broker=bool(name))
             if name:
                 try:

@@ -1,6 +1,7 @@
-"""Listeners and advertised listeners: parses ``NAME://host:port``, and checks it as Kafka does.
+"""Parses and checks listeners and advertised listeners, ``NAME://host:port``.
 
-Knows nothing of sockets: the server replaces port 0 and an empty host when it binds the listener.
+Knows nothing of sockets: the server replaces port 0 and an empty host when it binds the listener. The rules are
+Kafka's.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ class Values(Protocol):
 
 
 class Endpoint(NamedTuple):
-    """One address under the name of a listener. An empty host is every interface, port 0 any free port."""
+    """The address of a listener. An empty host is every interface, port 0 any free port."""
 
     name: str
     host: str
@@ -32,9 +33,9 @@ class Endpoint(NamedTuple):
 
 
 def parse_protocol_map(text: str) -> dict[str, str]:
-    """Parses ``listener.security.protocol.map``: the security protocol by the listener's name, in capitals.
+    """Parses ``listener.security.protocol.map``: security protocols by listener names, in upper case.
 
-    :raises ConfigError: it is not a list of ``NAME:PROTOCOL``
+    :raises ConfigError: the text is not a list of ``NAME:PROTOCOL``
     """
     protocols: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
@@ -47,9 +48,9 @@ def parse_protocol_map(text: str) -> dict[str, str]:
 
 
 def parse_endpoints(config: str, items: Sequence[str], protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    """Returns the endpoints that the config of that name lists.
+    """Parses a list of endpoints, the value of the config ``config``.
 
-    :raises ConfigError: one is malformed, has no security protocol, or repeats a name
+    :raises ConfigError: an item is malformed, has no security protocol, or repeats a name
     """
     endpoints: dict[str, Endpoint] = {}
     for item in items:
@@ -67,13 +68,13 @@ def parse_endpoints(config: str, items: Sequence[str], protocols: Mapping[str, s
 
 
 def check_ports(endpoints: Iterable[Endpoint], text: str) -> None:
-    """Checks ports: two listeners may share one only if one is IPv4 and the other IPv6.
+    """Checks ports: two listeners may have the same port only if one is IPv4 and the other IPv6.
 
     :raises ConfigError: two listeners have the same port
     """
     taken: set[tuple[int, bool | None]] = set()
     for endpoint in endpoints:
-        # A bare host name may be either family, as the empty host is both: it shares no port.
+        # A host name may be of either family, and an empty host is both: their ports must be unique.
         family = ":" in endpoint.host if ":" in endpoint.host or _is_ipv4(endpoint.host) else None
         rivals = {(endpoint.port, other) for other in (True, False, None) if None in (family, other) or family == other}
         if endpoint.port and rivals & taken:
@@ -82,10 +83,10 @@ def check_ports(endpoints: Iterable[Endpoint], text: str) -> None:
 
 
 def check_early_start(values: Values, known: Collection[str]) -> None:
-    """Checks ``early.start.listeners`` (KIP-801). On a node alone it has no effect: the authorizer is ready at once.
+    """Checks ``early.start.listeners`` (KIP-801). On a single node it has no effect: the authorizer is always ready.
 
     :param known: the names of listeners
-    :raises InvalidValue: it names a listener that is none
+    :raises InvalidValue: a listener is unknown
     """
     name = "early.start.listeners"
     for listener in values[name] or ():

@@ -1,9 +1,7 @@
-"""The configs of a group as they are in effect: its own where they are set, the broker's where they are not.
+"""The effective configs of a group: its own, or else the broker's defaults.
 
-A value outside the broker's bounds counts as the nearest bound (Kafka's
+Knows nothing of groups. A value outside the broker's bounds is replaced with the nearest bound (Kafka's
 ``GroupConfig.evaluate``).
-
-Knows nothing of groups.
 """
 
 from collections.abc import Mapping
@@ -36,7 +34,7 @@ class GroupSettings:
             return self._config[definition.synonyms[0].name] if definition.synonyms else definition.default
         value = definition.parse(own)
         if name in BOUNDS:
-            # The broker's bounds may have changed since this was set.
+            # The broker's bounds may have changed since the value was set.
             least, most = BOUNDS[name]
             value = min(value, self._config[most])
             value = value if least is None else max(value, self._config[least])

@@ -1,4 +1,4 @@
-"""The settings of one listener: what ``listener.name.<name>.`` sets goes before what is set for all listeners.
+"""The settings of one listener: configs with the prefix ``listener.name.<name>.`` override those of all listeners.
 
 Knows nothing of what the settings mean. Prefixes and fallbacks are those of Kafka's ``ListenerName``,
 ``AbstractConfig.valuesWithPrefixOverride`` and ``SaslChannelBuilder`` (KIP-103, KIP-226).
@@ -22,12 +22,12 @@ OF_MECHANISMS = (
     "connections.max.reauth.ms",
     "sasl.server.max.receive.size",
 )
-#: Those of them that fall back to the listener's value. The others exist with the mechanism's prefix only.
+#: Those that fall back to the listener's value. The others exist only with the mechanism's prefix.
 _WITH_FALLBACK = ("connections.max.reauth.ms", "sasl.server.max.receive.size")
 
 
 class BrokerSettings(Settings, Protocol):
-    """The broker's settings, and the texts that were set (:class:`barnabas.config.broker.BrokerConfig`)."""
+    """The broker's settings, with their texts (:class:`barnabas.config.broker.BrokerConfig`)."""
 
     originals: Mapping[str, str]
     cluster_overrides: Mapping[str, str]
@@ -35,7 +35,7 @@ class BrokerSettings(Settings, Protocol):
 
 
 def prefix_of(listener_name: str) -> str:
-    """Returns what the names of the listener's own configs begin with."""
+    """Returns the prefix of the listener's configs."""
     return f"{PREFIX}{listener_name.lower()}."
 
 
@@ -53,7 +53,7 @@ def declaration_of(name: str) -> ConfigDef | None:
 class ListenerConfigs:
     """One listener's settings, parsed.
 
-    It does not change: after a change of the broker's settings a new one has to be made of the new settings.
+    It is immutable: a change of the broker's settings requires a new one.
 
     >>> from barnabas.config import BrokerConfig
     >>> settings = BrokerConfig({"ssl.client.auth": "none", "listener.name.inside.ssl.client.auth": "required"})
@@ -69,10 +69,10 @@ class ListenerConfigs:
         self._prefix = prefix_of(listener_name)
 
     def __getitem__(self, name: str) -> Any:
-        """Returns the listener's own value, or else that of all listeners.
+        """Returns the listener's own value, or that of all listeners.
 
-        :raises KeyError: there is no such config
-        :raises ConfigError: the listener's own value is refused
+        :raises KeyError: the config is unknown
+        :raises ConfigError: the listener's own value is invalid
         """
         text = self._own(name)
         return self._settings[name] if text is None else BROKER[name].parse_set(text)
@@ -83,7 +83,7 @@ class ListenerConfigs:
         As in Kafka, ``connections.max.reauth.ms`` and ``sasl.server.max.receive.size`` fall back to the listener's
         value. The rest (``sasl.jaas.config``, the classes) is None without the mechanism's prefix.
 
-        :raises ConfigError: the value is refused
+        :raises ConfigError: the value is invalid
         """
         text = self._own(f"{mechanism.lower()}.{name}")
         if text is not None:
@@ -91,19 +91,19 @@ class ListenerConfigs:
         return self[name] if name in _WITH_FALLBACK else None
 
     def is_own(self, name: str) -> bool:
-        """Returns whether the listener itself sets the config, whose name may begin with a mechanism."""
+        """Returns whether the listener has an own value of the config, whose name may have a mechanism's prefix."""
         return self._own(name) is not None
 
     def own(self) -> Iterator[tuple[str, str]]:
-        """Yields the names, without the prefix, and texts of what is set for this listener itself."""
+        """Yields the names, without the prefix, and the texts of the listener's own configs."""
         layers = (self._settings.originals, self._settings.cluster_overrides, self._settings.broker_overrides)
         merged = {name: text for layer in layers for name, text in layer.items() if name.startswith(self._prefix)}
         return ((name[len(self._prefix) :], text) for name, text in merged.items())
 
     def check(self) -> None:
-        """Checks what is set for this listener itself. Unknown names pass, as in Kafka: a plug-in may know them.
+        """Checks the listener's own configs. Unknown names are accepted, as in Kafka: they may belong to a plug-in.
 
-        :raises ConfigError: a value is refused
+        :raises ConfigError: a value is invalid
         """
         for name, text in self.own():
             definition = declaration_of(self._prefix + name)

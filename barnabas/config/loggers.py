@@ -1,6 +1,6 @@
-"""The levels of this process's loggers, under the names of Kafka's levels: a kind of resource with configs (KIP-412).
+"""The log levels of this process, with the names of Kafka's levels, as a resource with configs (KIP-412).
 
-Knows nothing of requests. Loggers belong to the process: several brokers in one process see and change the same ones.
+Knows nothing of requests. Loggers belong to the process: several brokers in one process share them.
 """
 
 import logging
@@ -8,12 +8,12 @@ import logging
 from barnabas.errors import InvalidConfig, InvalidRequest
 
 ROOT = "root"
-#: Kafka's levels; Python's logging has no TRACE, and calls FATAL critical.
+#: Kafka's levels; Python has no TRACE, and FATAL is its CRITICAL.
 LEVELS = {"TRACE": 5, "DEBUG": 10, "INFO": 20, "WARN": 30, "ERROR": 40, "FATAL": 50}
 
 
 def levels() -> dict[str, str]:
-    """Returns the level in effect of each logger, by its name; the root's comes first."""
+    """Returns the effective level of each logger, by its name; that of the root comes first."""
     there = {name: it for name, it in logging.root.manager.loggerDict.items() if isinstance(it, logging.Logger)}
     return {ROOT: _name_of(logging.root.level)} | {
         name: _name_of(there[name].getEffectiveLevel()) for name in sorted(there) if name != ROOT
@@ -21,7 +21,7 @@ def levels() -> dict[str, str]:
 
 
 def check_set(name: str, level: str | None) -> None:
-    """Checks that the logger can be given that level.
+    """Checks a change of the logger's level.
 
     :raises InvalidConfig: the logger or the level is unknown
     """
@@ -34,7 +34,7 @@ def check_set(name: str, level: str | None) -> None:
 
 
 def check_unset(name: str) -> None:
-    """Checks that the logger can go without a level of its own.
+    """Checks a removal of the logger's level.
 
     :raises InvalidRequest: it is the root logger
     :raises InvalidConfig: the logger is unknown
@@ -45,12 +45,12 @@ def check_unset(name: str) -> None:
 
 
 def set_level(name: str, level: str) -> None:
-    """Gives the logger a level of its own."""
+    """Sets the level of the logger."""
     _logger(name).setLevel(LEVELS[level])
 
 
 def unset_level(name: str) -> None:
-    """Takes the logger's own level away: it inherits the level of its parent."""
+    """Removes the level of the logger, so that it inherits that of its parent."""
     _logger(name).setLevel(logging.NOTSET)
 
 
@@ -64,5 +64,5 @@ def _logger(name: str) -> logging.Logger:
 
 
 def _name_of(level: int) -> str:
-    """Returns the name of the highest level that lets through what this one does."""
+    """Returns the name of the lowest of Kafka's levels that is not below ``level``."""
     return next((name for name, number in LEVELS.items() if level <= number), "FATAL")

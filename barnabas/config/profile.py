@@ -1,7 +1,6 @@
-"""What is filled in before a broker starts: Kafka's own completions, the development profile, and the defaults of a
-cluster of one node; and the warnings about configs without an effect.
+"""Defaults that depend on the node: Kafka's completions, the development profile, and those of a cluster of one node.
 
-Knows nothing of where values come from.
+Knows nothing of where values come from. Also returns the warnings about configs without an effect.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +12,7 @@ from barnabas.config.definitions import BROKER, TOPIC
 from barnabas.config.settings import Settings
 from barnabas.config.validators import ConfigError
 
-#: Defaults on a cluster of one node. With Kafka's, 3 replicas and 2 in sync, it could not create its internal topics.
+#: Defaults on a cluster of one node, which cannot create internal topics with Kafka's (3 replicas, 2 in sync).
 SINGLE_NODE: Mapping[str, int] = {
     "offsets.topic.replication.factor": 1,
     "transaction.state.log.replication.factor": 1,
@@ -22,11 +21,11 @@ SINGLE_NODE: Mapping[str, int] = {
     "share.coordinator.state.topic.min.isr": 1,
 }
 
-#: What ``--dev`` sets by default: one broker is enough, and joins and deletions have no delay.
+#: Defaults of ``--dev``: one broker is enough, and joins and deletions have no delay.
 DEV = {
     "listeners": "PLAINTEXT://127.0.0.1:9092",
     "group.initial.rebalance.delay.ms": "0",
-    # A group of the newer kinds settles heartbeat by heartbeat: docs/decisions/0010.
+    # Members of the newer kinds of groups converge by heartbeats: docs/decisions/0010.
     **{f"group.{kind}.heartbeat.interval.ms": "200" for kind in BOUNDED},
     **{f"group.{kind}.min.heartbeat.interval.ms": "100" for kind in BOUNDED},
     **{f"group.{kind}.min.session.timeout.ms": "6000" for kind in BOUNDED},
@@ -35,20 +34,20 @@ DEV = {
     **{name: str(value) for name, value in SINGLE_NODE.items()},
 }
 
-#: Kafka requires these; Barnabas has defaults for them.
+#: Kafka requires these; Barnabas has defaults.
 _IDENTITY = {"process.roles": "broker,controller", "controller.listener.names": "CONTROLLER"}
 DEFAULT_NODE_ID = "1"
 
 
 def completed(properties: Mapping[str, str], *, dev: bool) -> dict[str, str]:
-    """Returns the properties, completed as by Kafka or this broker: ids both ways, roles, the development profile."""
+    """Returns the properties with the defaults for ids and roles, and those of the development profile."""
     given = {name: text for name, text in properties.items() if (name, text.strip()) != ("broker.id", "-1")}
     node_id = given.get("node.id", given.get("broker.id", DEFAULT_NODE_ID))
     return {**(DEV if dev else {}), **_IDENTITY, "node.id": node_id, "broker.id": node_id, **given}
 
 
 def notices(properties: Mapping[str, str], values: Settings) -> Iterator[str]:
-    """Yields one sentence for each property without effect, in the order given."""
+    """Yields a warning for each property without effect, in the order given."""
     for name in properties:
         config = BROKER.get(name)
         if config is None:
@@ -59,7 +58,7 @@ def notices(properties: Mapping[str, str], values: Settings) -> Iterator[str]:
 
 
 def topic_notices(topic: str, configs: Mapping[str, str]) -> Iterator[str]:
-    """Yields one sentence for each config of a topic without effect, in the order given."""
+    """Yields a warning for each config of a topic without effect, in the order given."""
     for name, text in configs.items():
         config = TOPIC.get(name)
         if config is not None and not config.in_effect and not _is_default(config, text):
@@ -70,7 +69,7 @@ def _is_default(config: ConfigDef, text: str) -> bool:
     try:
         return bool(config.parse_set(text) == config.default)
     except ConfigError:
-        return False  # another program's version uses it
+        return False  # other versions may know the value
 
 
 def _unknown(name: str) -> str:

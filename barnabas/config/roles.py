@@ -1,7 +1,7 @@
-"""The rules for ``process.roles``, and for what listeners and voters a node of each role has.
+"""The rules for ``process.roles``, and for the listeners and voters of a node with each role.
 
-Knows nothing of what a role does. Rules and messages are those of Apache Kafka's ``KafkaConfig.validateValues``, except
-that a lone combined node needs neither voters nor a controller's listener.
+Knows nothing of what a role does. The rules and messages are those of Apache Kafka's ``KafkaConfig.validateValues``,
+except that a single combined node needs neither voters nor a controller's listener.
 """
 
 from barnabas.config.settings import Settings
@@ -16,10 +16,10 @@ NO_QUORUM = (
 
 
 def check_roles(settings: Settings, listeners: list[str]) -> None:
-    """Checks what the roles of a node ask for.
+    """Checks the configs that the roles of a node require.
 
     :param listeners: the names of the entries of ``listeners``, in upper case
-    :raises InvalidValue: a role has not what it needs, or has what it must not have
+    :raises InvalidValue: a required config is missing, or another one is not allowed
     """
     roles = settings["process.roles"]
     names = [name.upper() for name in settings["controller.listener.names"]]
@@ -78,7 +78,7 @@ def _check_controller(
 
 
 def _check_reachable(names: list[str], listeners: list[str]) -> None:
-    """Checks that other controllers can reach this one."""
+    """Checks that other controllers can connect to this one."""
     if not set(names) & set(listeners):
         raise InvalidValue(
             "controller.listener.names",

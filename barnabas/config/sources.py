@@ -1,7 +1,7 @@
-"""Where settings come from: a file of properties, ``KAFKA_…`` variables of the environment, ``--override``.
+"""The sources of settings: a properties file, environment variables ``KAFKA_…``, ``--override``.
 
-Knows nothing of the settings but their names. Files are read as Java reads them
-(``java.util.Properties``), variables as Kafka's official image maps them (KIP-974).
+Knows nothing of the settings but their names. Files are read as in Java (``java.util.Properties``), variables as in
+Kafka's official image (KIP-974).
 """
 
 import logging
@@ -13,7 +13,7 @@ from barnabas.config.validators import ConfigError
 logger = logging.getLogger(__name__)
 
 ENVIRONMENT_PREFIX = "KAFKA_"
-#: Variables of the official image that are about its JVM and its logging, and are no configs.
+#: Variables of the official image for its JVM and its logging, which are no configs.
 NOT_CONFIGS = frozenset({
     "KAFKA_VERSION",
     "KAFKA_HEAP_OPTS",
@@ -34,12 +34,12 @@ _WHITE = " \t\f"
 
 
 def merged(*, file: Mapping[str, str], environment: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
-    """Returns all settings; an override goes before the environment, and that before the file."""
+    """Returns all settings; overrides have precedence over the environment, and the environment over the file."""
     return {**file, **environment, **overrides}
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, str]:
-    """Parses ``key=value`` from the command line; the last one of a key counts.
+    """Parses ``key=value`` from the command line; the last value of a key is used.
 
     :raises ConfigError: an item has no ``=``
     """
@@ -55,7 +55,7 @@ def parse_overrides(items: Iterable[str]) -> dict[str, str]:
 def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Returns the configs among the variables.
 
-    The prefix is not Kafka's alone: a variable that stands for no config is left out, and logged.
+    Other programs use the prefix, too: a variable that is no config is ignored, and logged.
     """
     configs = {}
     for variable, value in environment.items():
@@ -63,16 +63,14 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
             continue
         name = name_of(variable)
         if declaration_of(name) is None:
-            logger.warning(
-                "%s stands for %s, which is not a config of Apache Kafka 4.3, and is left out", variable, name
-            )
+            logger.warning("%s is ignored: %s is not a config of Apache Kafka 4.3", variable, name)
         else:
             configs[name] = value
     return configs
 
 
 def name_of(variable: str) -> str:
-    """Returns the name of the config that a variable stands for: ``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``.
+    """Returns the name of the config of a variable: ``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``.
 
     One underscore is a dot, two are an underscore, three a dash, as in Kafka's ``KafkaDockerWrapper``.
     """
@@ -81,9 +79,9 @@ def name_of(variable: str) -> str:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Parses the text of a ``server.properties``; the last line of a name counts.
+    """Parses a ``server.properties``; the last value of a name is used.
 
-    :raises ConfigError: four hexadecimal digits do not follow a ``\\u``
+    :raises ConfigError: ``\\u`` is not followed by four hexadecimal digits
     """
     properties = {}
     for line in _logical_lines(text):
@@ -92,12 +90,12 @@ def parse_properties(text: str) -> dict[str, str]:
         if rest[:1] in ("=", ":"):
             rest = rest[1:].lstrip(_WHITE)
         properties[_unescaped(line[:end])] = _unescaped(rest)
-    # Kafka trims values when it reads them by their type; names that it does not know keep theirs.
+    # Kafka trims values when it parses them; those of unknown names are not trimmed.
     return properties
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Yields lines without comments and blank ones, each joined with those that its last backslash continues it on."""
+    """Yields lines without comments and blank lines; a backslash at the end of a line joins it with the next one."""
     pending = ""
     continued = False
     for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
@@ -115,7 +113,7 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _end_of_name(line: str) -> int:
-    """Returns where the name ends: before the first ``=``, ``:`` or white space that no backslash escapes."""
+    """Returns the end of the name: the first ``=``, ``:`` or white space that is not escaped by a backslash."""
     at = 0
     while at < len(line) and line[at] not in "=:" + _WHITE:
         at += 2 if line[at] == "\\" else 1
@@ -142,5 +140,5 @@ def _unescaped(text: str) -> str:
             else:
                 character = _ESCAPES.get(character, character)
         parts.append(character)
-    # Java writes a character beyond U+FFFF as two, which are halves only until they are joined.
+    # Java escapes a character beyond U+FFFF as two surrogates, which are joined here.
     return "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,6 +1,6 @@
-"""One topic's settings, parsed and in the units of the log and the partition.
+"""One topic's settings, parsed, in the units of the log and the partition.
 
-Knows nothing of where a value came from (the topic, the broker, Kafka's default): ``BrokerConfig.topic`` decides that.
+Knows nothing of the source of a value (the topic, the broker, Kafka's default), which ``BrokerConfig.topic`` selects.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class TopicConfig(NamedTuple):
 
     @property
     def compacts(self) -> bool:
-        """Whether only the newest record of each key is kept in the end."""
+        """Whether the log is compacted."""
         return "compact" in self.cleanup_policy
 
     @property

@@ -1,7 +1,7 @@
-"""The rules that parsed values must meet: ranges, choices, shapes.
+"""The rules for parsed values: ranges, choices, formats.
 
-Knows nothing of types or text. The rules, and the words in which a value is refused, are those that Apache Kafka 4.3
-attaches to its configs (``ConfigDef.Validator``); programs look at these words.
+Knows nothing of types or text. The rules and messages are those of Apache Kafka 4.3 (``ConfigDef.Validator``); programs
+depend on the messages.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ConfigError(ValueError):
-    """A config's value that is refused: which config, what it is, and what would be right."""
+    """An invalid value of a config: the name, the value, and the rule."""
 
     def __init__(self, name: str, value: str | None, rule: str) -> None:
         shown = "not shown here" if value is None else repr(value)
@@ -18,7 +18,7 @@ class ConfigError(ValueError):
 
 
 class InvalidValue(ConfigError):
-    """A config's value that Kafka refuses too; the text is Kafka's."""
+    """A value that Kafka refuses, too; the message is Kafka's."""
 
     def __init__(self, name: str, text: str) -> None:
         ValueError.__init__(self, text)
@@ -26,7 +26,7 @@ class InvalidValue(ConfigError):
 
 
 def invalid(name: str, value: str, complaint: str) -> InvalidValue:
-    """The error of a value, as Kafka's ``ConfigException`` writes it."""
+    """Returns the error of a value with the message of Kafka's ``ConfigException``."""
     return InvalidValue(name, f"Invalid value {value} for configuration {name}: {complaint}")
 
 
@@ -37,20 +37,20 @@ class Validator:
 
     @property
     def rule(self) -> str:
-        """What a value must be, for the reference: the end of a sentence that begins with "must be"."""
+        """The rule for the reference: the end of a sentence that begins with "must be"."""
         raise NotImplementedError
 
     def check(self, name: str, value: Any, shown: str) -> None:
         """Checks a value of the config of that name.
 
-        :param shown: the value as a text that may be shown
-        :raises InvalidValue: the rule refuses it
+        :param shown: the value as a text for the message
+        :raises InvalidValue: the value does not meet the rule
         """
         raise NotImplementedError
 
 
 class Between(Validator):
-    """A number from ``low`` to ``high``, both included; without a ``high`` there is no upper bound."""
+    """A number from ``low`` to ``high``, inclusive; without ``high`` there is no upper bound."""
 
     __slots__ = ("high", "low")
 
@@ -62,7 +62,7 @@ class Between(Validator):
         return f"at least {self.low}" if self.high is None else f"between {self.low} and {self.high}"
 
     def check(self, name: str, value: Any, shown: str) -> None:
-        # A NaN is neither below nor above, and passes, as it passes Kafka's ranges.
+        # A NaN is valid, as in Kafka's ranges.
         if value is None:
             raise invalid(name, "null", "Value must be non-null")
         if value < self.low:
@@ -72,7 +72,7 @@ class Between(Validator):
 
 
 class OneOf(Validator):
-    """One of some words."""
+    """One of the choices."""
 
     __slots__ = ("choices", "ignore_case")
 
@@ -92,7 +92,7 @@ class OneOf(Validator):
 
 
 class Items(Validator):
-    """A list without repeated or empty items; with ``choices``, of these words only."""
+    """A list without repeated or empty items, with ``choices`` only of these."""
 
     __slots__ = ("_choice", "choices", "may_be_empty", "may_be_null")
 
@@ -124,10 +124,10 @@ class Items(Validator):
 
 
 class Matching(Validator):
-    """A value that a function accepts.
+    """A value for which a function returns True.
 
     :param rule: the end of a sentence that begins with "must be"
-    :param complaint: what is wrong with another value, in Kafka's words
+    :param complaint: the message of the error, in Kafka's words
     """
 
     __slots__ = ("_complaint", "_function", "_rule")
@@ -148,7 +148,7 @@ class Matching(Validator):
 
 
 def _is_replica_list(items: list[str]) -> bool:
-    """``*`` alone, or ``partition:broker`` pairs; empty items at the end count for nothing."""
+    """Returns whether the list is ``*``, or ``partition:broker`` pairs; empty items at the end are ignored."""
     if items == ["*"]:
         return True
     while items and not items[-1]:
@@ -168,7 +168,7 @@ def _is_voter(text: str) -> bool:
 
 
 def _is_share_reset(text: str) -> bool:
-    """``earliest``, ``latest``, or a span of time from now that is not negative, as ``java.time.Duration`` reads it."""
+    """Returns whether the text is ``earliest``, ``latest``, or a non-negative ``java.time.Duration``."""
     if text in ("earliest", "latest"):
         return True
     prefix, colon, span = text.partition(":")
@@ -182,13 +182,13 @@ def _is_share_reset(text: str) -> bool:
 
 
 def _are_counts(text: str) -> bool:
-    """``address:count``, separated by commas; an address may have colons of its own."""
+    """Returns whether the text is ``address:count``, separated by commas; an address may contain colons."""
     items = [item.strip().rpartition(":") for item in text.split(",") if item.strip()]
     return all(host and count.strip().isdecimal() for host, _, count in items)
 
 
 def at_least(low: float) -> Between:
-    """A number of ``low`` or more."""
+    """Returns the rule for a number of ``low`` or more."""
     return Between(low)
 
 
@@ -223,6 +223,6 @@ share_reset = Matching(
 
 
 def assignors(*names: str) -> Items:
-    """Assignors by the names that members give them, or by Kafka's classes, as Kafka 3 had them."""
+    """Returns the rule for assignors, by their names, or by Kafka's classes as in Kafka 3."""
     classes = tuple(f"org.apache.kafka.coordinator.group.assignor.{name.title()}Assignor" for name in names)
     return Items((*names, *classes), may_be_empty=False)

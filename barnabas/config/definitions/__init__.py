@@ -1,6 +1,6 @@
-"""Every config of Apache Kafka 4.3.1 and a few of our own, by the resource that it belongs to.
+"""Every config of Apache Kafka 4.3.1 and a few others, by the type of its resource.
 
-Knows nothing of values that were set. One module per theme declares its part; this one puts the parts together.
+Knows nothing of values. Each module declares the configs of one theme; this one merges them.
 """
 
 import functools
@@ -30,36 +30,36 @@ BROKER: dict[str, ConfigDef] = {config.name: config for module in BROKER_MODULES
 #: The configs of a topic, by name.
 TOPIC: dict[str, ConfigDef] = {config.name: config for config in topics.CONFIGS}
 
-#: Configs of a broker that override one another, the strongest first (Kafka's ``brokerConfigSynonyms``).
+#: Configs of a broker that override one another, in descending precedence (Kafka's ``brokerConfigSynonyms``).
 FAMILIES: tuple[tuple[str, ...], ...] = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
 )
 
-#: The family of each config. ``log.flush.scheduler.interval.ms`` is a fallback for ``log.flush.interval.ms`` and has
-#: a meaning of its own, so it has no family itself.
+#: The family of each config. ``log.flush.scheduler.interval.ms`` is a fallback for ``log.flush.interval.ms``, but not a
+#: synonym, so it has no family itself.
 FAMILY_OF: dict[str, tuple[str, ...]] = {name: family for family in FAMILIES for name in family}
 FAMILY_OF["log.flush.interval.ms"] = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 
 
 @functools.cache
 def of_groups() -> dict[str, ConfigDef]:
-    """Returns the configs of a group, by name. Loaded at the first call, since no broker needs them to start."""
+    """Returns the configs of a group, by name. Imported at the first call, since a start does not need them."""
     from barnabas.config.definitions import group_level
 
     return {config.name: config for config in group_level.CONFIGS}
 
 
 def of_client_metrics() -> dict[str, ConfigDef]:
-    """Returns the configs of a subscription to clients' metrics, by name. Loaded at the first call."""
+    """Returns the configs of a client metrics subscription, by name. Imported at the first call."""
     from barnabas.config.definitions import client_metrics
 
     return {config.name: config for config in client_metrics.CONFIGS}
 
 
 def topic_name_of(broker_config: str) -> str | None:
-    """Returns the topic's config that falls back to the broker's config of that name; None if there is none."""
+    """Returns the topic's config whose default is the broker's config of that name; None if there is none."""
     for config in topics.CONFIGS:
         if any(synonym.name == broker_config for synonym in config.synonyms):
             return config.name

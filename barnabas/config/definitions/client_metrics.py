@@ -1,4 +1,4 @@
-"""Configs of a subscription to clients' metrics (KIP-714).
+"""Configs of a client metrics subscription (KIP-714).
 
 Knows nothing but the declarations.
 """

@@ -1,4 +1,4 @@
-"""Logs: where they are, when they roll, what is kept, flushed and compacted.
+"""Logs: directories, segments, retention, flushing and compaction.
 
 Knows nothing but the declarations.
 """

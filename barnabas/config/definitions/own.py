@@ -1,7 +1,7 @@
-"""Configs of our own, which Apache Kafka does not have; they begin with ``barnabas.``.
+"""Configs of Barnabas that Apache Kafka does not have; they begin with ``barnabas.``.
 
-Knows nothing of values that were set. DescribeConfigs returns one only if it is set, so that tools that
-compare brokers find no unknown configs.
+Knows nothing of values. DescribeConfigs returns one only if it is set, so that tools that compare brokers find no
+unknown configs.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ CONFIGS: Sequence[ConfigDef] = (
         None,
         None,
         LOW,
-        "Where the admin API for tests is served by HTTP: 127.0.0.1:0. With it, others can delete everything.",
+        "Where the admin API for tests is served by HTTP: 127.0.0.1:0. Its clients can delete everything.",
         in_effect=True,
         internal=True,
     ),
@@ -25,7 +25,7 @@ CONFIGS: Sequence[ConfigDef] = (
         None,
         None,
         LOW,
-        "What clients of the admin API send as a bearer token. It is required where other machines reach the API.",
+        "The bearer token of the admin API's clients. It is required if other machines can reach the API.",
         in_effect=True,
         internal=True,
     ),
@@ -45,7 +45,7 @@ CONFIGS: Sequence[ConfigDef] = (
         None,
         None,
         LOW,
-        "A file with the properties by which the console's client connects to this broker, for TLS and SASL.",
+        "A file with the properties of the console's client, for TLS and SASL.",
         in_effect=True,
         internal=True,
     ),
@@ -65,7 +65,7 @@ CONFIGS: Sequence[ConfigDef] = (
         None,
         None,
         LOW,
-        "Users of the console log in as this broker's, by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 of the first listener.",
+        "The SASL mechanism of the first listener for users of the console: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.",
         in_effect=True,
         internal=True,
     ),
@@ -75,7 +75,7 @@ CONFIGS: Sequence[ConfigDef] = (
         None,
         None,
         LOW,
-        "What users of the console are asked for. Where other machines reach it, this or the mechanism is required.",
+        "The password of the console. It, or the mechanism, is required if other machines can reach the console.",
         in_effect=True,
         internal=True,
     ),
@@ -85,7 +85,7 @@ CONFIGS: Sequence[ConfigDef] = (
         False,
         None,
         LOW,
-        "Whether the CRC of each batch is checked when it is read. A damaged batch is answered with CORRUPT_MESSAGE.",
+        "Whether the CRC of each batch is checked when it is read. The error of a damaged batch is CORRUPT_MESSAGE.",
         CLUSTER_WIDE,
         in_effect=True,
         internal=True,
@@ -96,7 +96,7 @@ CONFIGS: Sequence[ConfigDef] = (
         None,
         None,
         LOW,
-        "File to which each push of clients' metrics is appended, as a line of OTLP's JSON (KIP-714).",
+        "A file to which pushed client metrics are appended, each push as a line of OTLP's JSON (KIP-714).",
         in_effect=True,
         internal=True,
     ),

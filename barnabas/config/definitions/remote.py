@@ -32,7 +32,7 @@ CONFIGS = (
         "rsm.config.",
         not_empty,
         MEDIUM,
-        "The prefix of configs that are meant for the remote storage manager.",
+        "The prefix of configs for the remote storage manager.",
     ),
     ConfigDef(
         "remote.log.metadata.manager.impl.prefix",
@@ -40,7 +40,7 @@ CONFIGS = (
         "rlmm.config.",
         not_empty,
         MEDIUM,
-        "The prefix of configs that are meant for the remote metadata manager.",
+        "The prefix of configs for the remote metadata manager.",
     ),
     ConfigDef(
         "remote.log.storage.manager.class.name",
@@ -114,7 +114,7 @@ CONFIGS = (
         2,
         at_least(1),
         MEDIUM,
-        "How many threads look after remote segments.",
+        "How many threads manage remote segments.",
     ),
     ConfigDef(
         "remote.log.manager.copier.thread.pool.size",
@@ -149,7 +149,7 @@ CONFIGS = (
         30_000,
         at_least(1),
         LOW,
-        "How often partitions are looked through for remote work.",
+        "How often partitions are checked for segments to copy or delete.",
     ),
     ConfigDef(
         "remote.log.manager.task.retry.backoff.ms",
@@ -175,7 +175,7 @@ CONFIGS = (
         0.2,
         Between(0, 0.5),
         LOW,
-        "By what share the pause after failed remote work varies at random.",
+        "The random part of the pause after failed remote work, as a ratio.",
         internal=True,
     ),
     ConfigDef(

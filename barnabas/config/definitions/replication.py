@@ -1,4 +1,4 @@
-"""Replicas: how followers fetch, who is in sync, who leads.
+"""Replicas: fetches of followers, the ISR, and elections.
 
 Knows nothing but the declarations.
 """

@@ -181,14 +181,16 @@ CONFIGS = (
         LOW,
         "How long a connection to the identity provider may take to be set up.",
     ),
-    ConfigDef("sasl.login.read.timeout.ms", INT, None, None, LOW, "How long the identity provider may take to answer."),
+    ConfigDef(
+        "sasl.login.read.timeout.ms", INT, None, None, LOW, "How long the identity provider may take to respond."
+    ),
     ConfigDef(
         "sasl.login.retry.backoff.max.ms",
         LONG,
         10_000,
         None,
         LOW,
-        "The longest pause before the identity provider is asked again.",
+        "The longest pause before the identity provider gets another request.",
     ),
     ConfigDef(
         "sasl.login.retry.backoff.ms",
@@ -196,7 +198,7 @@ CONFIGS = (
         100,
         None,
         LOW,
-        "The first pause before the identity provider is asked again.",
+        "The first pause before the identity provider gets another request.",
     ),
     ConfigDef(
         "sasl.oauthbearer.jwt.retriever.class",
@@ -221,7 +223,7 @@ CONFIGS = (
         None,
         None,
         MEDIUM,
-        "The scope that a token is asked for.",
+        "The requested scope of a token.",
         in_effect=True,
     ),
     ConfigDef(

@@ -259,7 +259,7 @@ CONFIGS = (
         300_000,
         at_least(1),
         LOW,
-        "How often the share state topic is rid of what no longer counts.",
+        "How often obsolete records of the share state topic are deleted.",
         internal=True,
         in_effect=True,
     ),

@@ -1,4 +1,4 @@
-"""Configs of a topic; each falls back to what the broker has for it.
+"""Configs of a topic; the default of each is the broker's value.
 
 Knows nothing but the declarations.
 """
@@ -401,7 +401,7 @@ CONFIGS = (
         False,
         None,
         MEDIUM,
-        "Whether records are refused whose values name no schema of the topic in the broker's schema registry.",
+        "Whether records are refused if their values have no schema of the topic in the broker's schema registry.",
         CLUSTER_WIDE,
         internal=True,
         in_effect=True,

@@ -122,7 +122,7 @@ CONFIGS = (
         600_000,
         at_least(1),
         LOW,
-        "How often producers' sequences are looked through for expired ones.",
+        "How often expired producers' states are removed.",
         internal=True,
         in_effect=True,
     ),
