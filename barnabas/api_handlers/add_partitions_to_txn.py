@@ -53,17 +53,20 @@ def add_partitions_to_txn(
     requested = _requested(request, context)
     if not requested:  # Apache Kafka does not respond at all
         return AddPartitionsToTxnResponse()
-    later: Later[AddPartitionsToTxnResponse] = Later()
+    later: Later[AddPartitionsToTxnResponse] | None = None
     outcomes: dict[str, Outcome] = {}
     version = context.api_version
 
     def collect(transactional_id: str, outcome: Outcome) -> None:
         outcomes[transactional_id] = outcome
-        if len(outcomes) == len(requested):
+        if later is not None and len(outcomes) == len(requested):
             later.resolve(_response(outcomes, version))
 
     for transactional_id, transaction in requested.items():
         _add_or_verify(transaction, context, partial(collect, transactional_id))
+    if len(outcomes) == len(requested):
+        return _response(outcomes, version)
+    later = Later()
     return later
 
 

@@ -33,14 +33,14 @@ def write_txn_markers(
     """Writes each marker to its partitions. Responds once all of them are replicated or flushed."""
     broker = context.broker
     outcomes: Outcomes = {}
-    later: Later[WriteTxnMarkersResponse] = Later()
+    later: Later[WriteTxnMarkersResponse] | None = None
     written = 0
 
     def collect(producer_id: int, errors: PartitionErrors) -> None:
         nonlocal written
         outcomes.setdefault(producer_id, {}).update(errors)
         written += 1
-        if written == len(request.markers):
+        if later is not None and written == len(request.markers):
             later.resolve(response(outcomes))
 
     for requested in request.markers:
@@ -56,7 +56,10 @@ def write_txn_markers(
             requested.transaction_version,
         )
         write_markers(broker, marker, list(dict.fromkeys(places)), partial(collect, requested.producer_id))
-    return later if request.markers else WriteTxnMarkersResponse(markers=[])
+    if written == len(request.markers):
+        return response(outcomes)
+    later = Later()
+    return later
 
 
 def failed(markers: Iterable[WritableTxnMarker]) -> WriteTxnMarkersResponse:

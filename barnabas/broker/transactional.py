@@ -102,9 +102,9 @@ def ensure_in_transaction(
         done({})
         return lambda: None
     sequences = partitions if isinstance(partitions, Mapping) else dict.fromkeys(partitions, NO_SEQUENCE)
-    until_ms = node.clock.time_ms() + patience_ms
-    asking = AddPartitionsToTxn(node, producer, operation, sequences, done, until_ms)
-    asking.ask()
+    now_ms = node.clock.time_ms()
+    asking = AddPartitionsToTxn(node, producer, operation, sequences, done, now_ms + patience_ms)
+    asking.ask(now_ms)
     return asking.cancel
 
 
@@ -134,13 +134,12 @@ class AddPartitionsToTxn:
         """Stops retrying, and does not call ``done``."""
         self._is_cancelled = True
 
-    def ask(self) -> None:
+    def ask(self, now_ms: int) -> None:
         """Asks about the partitions whose logs do not know the transaction, if there are any."""
         if self._is_cancelled:
             return
         self._verifications.clear()
         self._errors.clear()
-        now_ms = self._node.clock.time_ms()
         for place, sequence in self._sequences.items():
             try:
                 verification = self._begin_verification(place, sequence, now_ms)
@@ -161,6 +160,9 @@ class AddPartitionsToTxn:
             node.peers.send(
                 coordinator, _request(producer, self._verifications, is_verification), self._received, lane=LANE
             )
+
+    def _ask_again(self) -> None:
+        self.ask(self._node.clock.time_ms())
 
     def _begin_verification(self, place: TopicPartition, sequence: int, now_ms: int) -> Verification | None:
         """Returns None if the transaction is ongoing in the log.
@@ -206,7 +208,7 @@ class AddPartitionsToTxn:
         failed = {place: error for place, error in answers.items() if error is not None}
         is_concurrent = any(isinstance(error, ConcurrentTransactions) for error in failed.values())
         if is_concurrent and node.clock.time_ms() < self._until_ms:
-            node.scheduler.call_later(node.config[RETRY_BACKOFF_MS] / 1000, self.ask)
+            node.scheduler.call_later(node.config[RETRY_BACKOFF_MS] / 1000, self._ask_again)
             return
         for place, error in failed.items():
             self._errors[place] = write_error(error, operation)

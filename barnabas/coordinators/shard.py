@@ -160,45 +160,42 @@ class ShardContext(Generic[S]):
             return
         if appended is not None:
             appended(last_offset)
-        waiting = Waiting(written)
-        self._when_safe(last_offset + 1, waiting.safe)
+        waiting = Waiting(self, written)
+        self.partition.when_safe(last_offset + 1, ACKS_ALL, waiting.safe)
         if not waiting.is_done:
-            waiting.expire_in(self._write_timeout_ms() / 1000, self.deadlines)
+            waiting.expire_in(self._write_timeout_ms() / 1000)
 
     def when_safe(self, done: Done) -> None:
         """Calls ``done`` when everything that the log holds by now is safe, after all that was appended before."""
         if self.state is State.ACTIVE:
-            self._when_safe(self.partition.log.log_end_offset, done)
+            self.partition.when_safe(self.partition.log.log_end_offset, ACKS_ALL, Waiting(self, done).safe)
         else:
             done(NotCoordinator())
 
-    def _when_safe(self, offset: int, done: Done) -> None:
-        def safe(error: KafkaError | None) -> None:
-            if self.state is not State.ACTIVE:
-                done(NotCoordinator())
-            else:
-                done(None if error is None else coordinators_error(error))
-
-        self.partition.when_safe(offset, ACKS_ALL, safe)
-
 
 class Waiting:
-    """A write that is not safe yet."""
+    """Waits until what a shard's log holds is safe."""
 
-    __slots__ = ("_deadline", "_written", "is_done")
+    __slots__ = ("_context", "_deadline", "_done", "is_done")
 
-    def __init__(self, written: Done) -> None:
-        self._written = written
+    def __init__(self, context: ShardContext[S], done: Done) -> None:
+        self._context = context
+        self._done = done
         self._deadline: Deadline | None = None
         self.is_done = False
 
     def safe(self, error: KafkaError | None) -> None:
-        if not self.is_done:
-            self.is_done = True
-            if self._deadline is not None:
-                self._deadline.cancel()
-            self._written(error)
+        """Calls back once, with the coordinator's error if the partition has one."""
+        if self.is_done:
+            return
+        self.is_done = True
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if self._context.state is not State.ACTIVE:
+            self._done(NotCoordinator())
+        else:
+            self._done(None if error is None else coordinators_error(error))
 
-    def expire_in(self, seconds: float, deadlines: Deadlines) -> None:
-        self._deadline = Deadline(self.safe, coordinators_error(RequestTimedOut()))
-        deadlines.set(self._deadline, seconds)
+    def expire_in(self, seconds: float) -> None:
+        self._deadline = Deadline(self.safe, RequestTimedOut())
+        self._context.deadlines.set(self._deadline, seconds)

@@ -122,15 +122,21 @@ def write_record(
     out: bytearray, timestamp_delta: int, offset_delta: int, key: bytes | None, value: bytes | None, headers: Headers
 ) -> None:
     """Appends a record to the body of a batch."""
-    record = bytearray(1)  # attributes
-    write_varint(timestamp_delta, record)
-    write_varint(offset_delta, record)
+    if 0 <= timestamp_delta < 64 and offset_delta < 64:  # usual in internal topics: each varint is a byte
+        record = bytearray((0, timestamp_delta << 1, offset_delta << 1))
+    else:
+        record = bytearray(1)  # attributes
+        write_varint(timestamp_delta, record)
+        write_varint(offset_delta, record)
     _write_bytes(key, record)
     _write_bytes(value, record)
-    write_varint(len(headers), record)
-    for name, content in headers:
-        _write_bytes(name.encode(), record)
-        _write_bytes(content, record)
+    if headers:
+        write_varint(len(headers), record)
+        for name, content in headers:
+            _write_bytes(name.encode(), record)
+            _write_bytes(content, record)
+    else:
+        record.append(0)
     write_varint(len(record), out)
     out += record
 

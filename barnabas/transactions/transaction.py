@@ -94,10 +94,10 @@ class Transaction:
 
         :raises Overtaken: it has sent something by a newer session
         """
-        if producer[1:3] != (self.facts.producer_id, self.facts.producer_epoch):
+        if not producer.session or producer[1:3] != (self.facts.producer_id, self.facts.producer_epoch):
             return
         newest = self.sessions.get(producer.path, 0)
-        if 0 < producer.session < newest:
+        if producer.session < newest:
             raise Overtaken(f"the producer of {self.transactional_id} has a newer connection")
         if producer.session > newest:
             self.sessions = {**self.sessions, producer.path: producer.session}
@@ -111,8 +111,9 @@ class Transaction:
         former = self.facts
         assert self.pending is None, f"{self.transactional_id} is becoming {self.pending!r} already"
         assert former.state in FROM[facts.state], f"{self.transactional_id}: {former.state!r} to {facts.state!r}"
+        assert facts.previous_producer_id == former.producer_id
         self.pending = facts.state
-        return facts._replace(previous_producer_id=former.producer_id)
+        return facts
 
     # ---------------------------------------------------------- InitProducerId
 
@@ -141,6 +142,7 @@ class Transaction:
         return self.prepare(
             self.facts._replace(
                 state=State.EMPTY,
+                previous_producer_id=self.facts.producer_id,
                 producer_id=producer_id,
                 producer_epoch=epoch,
                 last_producer_epoch=last_epoch,
@@ -171,6 +173,7 @@ class Transaction:
         return self.prepare(
             facts._replace(
                 state=State.ONGOING,
+                previous_producer_id=facts.producer_id,
                 partitions={**facts.partitions, **dict.fromkeys(partitions)},
                 start_time_ms=now_ms if facts.state in IDLE else facts.start_time_ms,
                 update_time_ms=now_ms,
@@ -187,6 +190,7 @@ class Transaction:
         return self.prepare(
             facts._replace(
                 state=State.PREPARE_COMMIT if is_commit else State.PREPARE_ABORT,
+                previous_producer_id=facts.producer_id,
                 producer_epoch=epoch,
                 last_producer_epoch=last_epoch,
                 next_producer_id=next_producer_id,
@@ -206,6 +210,7 @@ class Transaction:
         return self.prepare(
             facts._replace(
                 state=COMPLETED[facts.state],
+                previous_producer_id=facts.producer_id,
                 producer_id=producer_id,
                 producer_epoch=epoch,
                 next_producer_id=NO_PRODUCER_ID,

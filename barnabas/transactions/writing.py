@@ -39,16 +39,15 @@ class Writer:
         self._append = write
         self._transaction_version = transaction_version
 
-    def write(self, transaction: Transaction, facts: Facts, then: Written) -> None:
-        """Writes prepared facts, which take effect before ``then`` is called with None; an error drops them."""
-        self._write(transaction, facts, then)
-
     def write_tombstone(self, transaction: Transaction, then: Written) -> None:
         """Writes the tombstone of the transactional id."""
         transaction.pending = State.DEAD
-        self._write(transaction, None, then)
+        self.write(transaction, None, then)
 
-    def _write(self, transaction: Transaction, facts: Facts | None, then: Written) -> None:
+    def write(self, transaction: Transaction, facts: Facts | None, then: Written) -> None:
+        """Writes prepared facts, or a tombstone. They take effect before ``then`` is called with None; an error drops
+        them.
+        """
         transactional_id = transaction.transactional_id
         writing = transaction.writing = Writing(transaction, facts, then)
         try:

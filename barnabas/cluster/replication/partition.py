@@ -331,7 +331,7 @@ class Partition:
         unsafe = self._unsafe.get(wants_all)
         if unsafe is None:
             if self.is_safe(offset, acks):
-                done(self._too_few() if wants_all else None)
+                done(None if self.followers is None or not wants_all else self._too_few())
                 return
             unsafe = self._unsafe[wants_all] = deque()
         flush_offset = offset if offset - log.recovery_point >= log.config.flush_messages else 0

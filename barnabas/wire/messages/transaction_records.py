@@ -5,6 +5,7 @@ A null value is a tombstone.
 """
 
 import struct
+from functools import lru_cache
 
 from barnabas.errors import MalformedMessage
 from barnabas.wire.message import Message
@@ -39,8 +40,9 @@ class TransactionLogValue(Message, versions="0-1", flexible="1+"):
     client_transaction_version: int16 = field("1+", tag=2, default=0)
 
 
+@lru_cache(maxsize=1024)
 def encode_key(transactional_id: str) -> bytes:
-    """Encodes the key of a record: its type as an int16, then the id.
+    """Encodes the key of a record: its type as an int16, then the id. A transaction writes it three times or more.
 
     >>> encode_key("t").hex()
     '0000000174'
