@@ -166,4 +166,6 @@ def _empty(field: Field) -> object:
     """Returns the empty value of a field without a default."""
     if field.is_array:
         return []
-    return field.kind() if isinstance(field.kind, type) else field.kind.default
+    if not isinstance(field.kind, type):
+        return field.kind.default
+    return field.kind(**{each.name: _empty(each) for each in field.kind.wire_fields() if each.default is MISSING})

@@ -32,17 +32,24 @@ def error_answer(request: Request, error: KafkaError, version: int) -> Response 
 
 
 def entries_answer(request: Request, error: KafkaError, version: int) -> Response:
-    """Returns the response with the error in each entry, and none at the top level.
+    """Returns the response with the error in each entry, and none at the top level unless the entries have no error
+    code.
 
     :raises CloseConnection: the protocol has no response to the request
     """
     response: Response = shaped(request, error, version)
-    if any(getattr(response, name, 0) for name in ERROR_CODES):
-        response = derived(request, error, version, in_entries=True)
-        for name in ERROR_CODES:
-            if hasattr(response, name):
-                setattr(response, name, 0)
-    return response
+    if not is_failed(response):
+        return response
+    of_entries = derived(request, error, version, in_entries=True)
+    for name in ERROR_CODES:
+        if hasattr(of_entries, name):
+            setattr(of_entries, name, 0)
+    return of_entries if has_error(of_entries, version) else response
+
+
+def is_failed(response: Response) -> bool:
+    """Returns whether a response has an error at the top level."""
+    return any(getattr(response, name, 0) for name in ERROR_CODES)
 
 
 def mark(response: Struct, error: KafkaError, version: int) -> bool:

@@ -9,12 +9,15 @@ from typing import Any, Final, NamedTuple
 from barnabas.wire.schema import Field, Struct
 
 TOPIC: Final = ("topic", "topic_name", "name")
-TOPIC_ARRAYS: Final = ("topics", "topic_data", "topic_names", "responses", "topic_partitions", "topics_by_name")
+TOPIC_ARRAYS: Final = (
+    "topics", "topic_data", "topic_names", "responses", "topic_partitions", "topics_by_name", "topic_results",
+    "results", "v3_and_below_topics", "results_by_topic_v3_and_below",
+)  # fmt: skip
 PARTITION: Final = ("partition", "partition_index", "partition_id", "index")
 PARTITION_ARRAYS: Final = ("partitions", "partition_indexes", "partition_ids")
 GROUP: Final = ("group_id", "group")
 GROUP_ARRAYS: Final = ("groups", "group_ids", "groups_names")
-TRANSACTIONAL: Final = ("transactional_id",)
+TRANSACTIONAL: Final = ("transactional_id", "v3_and_below_transactional_id")
 TRANSACTIONAL_ARRAYS: Final = ("transactional_ids",)
 
 Wanted = Callable[[str, int | None], bool]

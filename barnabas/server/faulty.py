@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from barnabas.api_handlers.registry import APIS
 from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.errors import CloseConnection, KafkaError, MalformedMessage
-from barnabas.faults.placing import entries_answer, error_answer, mark, mark_entries, merged
+from barnabas.faults.placing import entries_answer, error_answer, is_failed, mark, mark_entries, merged
 from barnabas.faults.rules import Call, Rule, Rules, edited
 from barnabas.faults.seen import Seen, SeenRequest
 from barnabas.faults.subjects import TopicName, selected, subjects_of
@@ -263,7 +263,7 @@ class Exchange:
         failing = selected(request, names, topic_name)
         self._failed = entries_answer(failing, rule.error(), version)
         left = selected(request, lambda *each: not names(*each), topic_name)
-        if not subjects_of(left, topic_name).topics:
+        if is_failed(self._failed) or not subjects_of(left, topic_name).topics:
             return None
         self._merges = True
         return self._frame[: self._body] + cast(Request, left).encode(version=version)
