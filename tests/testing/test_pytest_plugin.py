@@ -151,3 +151,20 @@ def test_four(kafka_broker):
         ["*Faults of kafka_broker*", "*Produce *hit 1 of the rule [[]api=Produce first=1 delay=*"]
     )
     assert str(result.stdout).count("Faults of kafka_broker") == 1
+
+
+def test_pytest_does_not_rewrite_the_brokers_assertions(pytester):
+    pytester.makeconftest("from barnabas.testing import Broker")
+    pytester.makepyfile(
+        """
+        import sys
+        from _pytest.assertion.rewrite import AssertionRewritingHook
+
+        def test_loaders(kafka_broker):
+            broker = {name for name in sys.modules if name.startswith("barnabas.")} - {"barnabas.testing.pytest_plugin"}
+            rewritten = {name for name in broker if isinstance(sys.modules[name].__loader__, AssertionRewritingHook)}
+            assert len(broker) > 100
+            assert rewritten <= {"barnabas.testing"}
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
