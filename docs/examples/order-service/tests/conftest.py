@@ -5,10 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from kafka.cluster import ClusterMetadata
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from order_service import Cashier, Shop
+
+# A new client of kafka-python waits 100 ms before it asks for its first topic, whatever its own retry_backoff_ms says.
+ClusterMetadata.DEFAULT_CONFIG["retry_backoff_ms"] = 1
 
 
 @pytest.fixture(scope="session")

@@ -62,7 +62,7 @@ def test_the_next_cashier_goes_on(broker, seed, cashier, invoices):
 def test_an_order_that_was_taken_back_is_not_charged(broker, cashier, invoices):
     from kafka import KafkaProducer
 
-    shop = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="web")
+    shop = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="web", retry_backoff_ms=10)
     shop.init_transactions()
     for value, end in ((TEA, shop.abort_transaction), (CAKE, shop.commit_transaction)):
         shop.begin_transaction()
