@@ -25,14 +25,18 @@ MOST_IN_SYNC = 2
 CONTROLLERS = 3
 """A quorum of three survives the loss of one; a quorum of two would survive none."""
 
-_FAILOVER = {
+FAILOVER = {
     "broker.heartbeat.interval.ms": "100",
     "broker.session.timeout.ms": "600",
     "controller.quorum.election.timeout.ms": "200",
     "controller.quorum.fetch.timeout.ms": "400",
+    "replica.fetch.wait.max.ms": "100",
 }
-"""Time-outs for nodes between which there is no network: leaders of a killed node are replaced within a second."""
+"""Time-outs for nodes between which there is no network: leaders of a killed node are replaced within a second.
 
+A follower begins to follow another partition with its next fetch, once the one in flight is answered: with Kafka's 500 ms
+a new leader waits that long for its followers.
+"""
 
 #: Configs whose default replication factor is lowered in a cluster with fewer nodes.
 _COPIES = (
@@ -103,7 +107,7 @@ def lay_out(directory: Path, nodes: int, overrides: Mapping[str, str], first_por
                 "controller.listener.names": "CONTROLLER",
                 "controller.quorum.voters": voters,
                 "log.dirs": str(node.data),
-                **_FAILOVER,
+                **FAILOVER,
                 **dict.fromkeys(_COPIES, str(min(nodes, MOST_COPIES))),
                 **dict.fromkeys(_IN_SYNC, str(min(nodes, MOST_IN_SYNC))),
                 **overrides,

@@ -187,7 +187,7 @@ class Controller:
         if not self._quorum.is_leader:
             self.heartbeats.deactivate()
             return
-        self.heartbeats.activate(self.image)
+        self.heartbeats.activate(self.image, self._quorum.last_leader)
         if records := self._activation_records(self.image):
             self._append(self._encoded(records))
 

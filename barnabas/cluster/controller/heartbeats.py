@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from barnabas.clock import Clock
 from barnabas.cluster.image.image import MetadataImage
+from barnabas.cluster.quorum.client import LastLeader
 
 NOTHING = -1
 """The metadata offset of a broker without a heartbeat, and the shutdown offset of one that does not shut down."""
@@ -54,13 +55,20 @@ class Heartbeats:
         self._session_timeout_ms = session_timeout_ms
         self._known: dict[int, Known] = {}
 
-    def activate(self, image: MetadataImage) -> None:
-        """Begins a session for each broker that is not fenced."""
+    def activate(self, image: MetadataImage, last_leader: LastLeader) -> None:
+        """Begins a session for each broker that is not fenced.
+
+        The session of the broker on the last active controller's node begins when that node last answered a fetch, but
+        at least half of it is left: its partitions get new leaders as soon as those of any other broker that is killed.
+        """
+        now = self._clock.monotonic()
+        since = max(last_leader.answered, now - self._session_timeout_ms() / 2000)
         self._known = {}
         for broker in image.brokers.values():
             known = self._known[broker.id] = Known(image.offset)
             if not broker.fenced and broker.id != self.resident:
-                known.epoch, known.last_contact = broker.epoch, self._clock.monotonic()
+                known.epoch = broker.epoch
+                known.last_contact = since if broker.id == last_leader.node_id else now
         if self.next_expiry is not None:
             self.on_contact()
 
@@ -146,8 +154,12 @@ class Heartbeats:
         ]
         return min(contacts) + self._session_timeout_ms() / 1000 if contacts else None
 
-    def renew(self) -> None:
-        """Renews all sessions, after a time in which this process could not read heartbeats."""
+    def extend(self, seconds: float) -> None:
+        """Extends all sessions to end in this time at the earliest, after this process could not read heartbeats.
+
+        No session gets longer than ``broker.session.timeout.ms``.
+        """
+        now, session = self._clock.monotonic(), self._session_timeout_ms() / 1000
         for known in self._known.values():
             if known.last_contact is not None:
-                known.last_contact = self._clock.monotonic()
+                known.last_contact = max(known.last_contact, now - session + min(seconds, session))

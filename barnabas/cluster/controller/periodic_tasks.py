@@ -15,7 +15,7 @@ from barnabas.errors import KafkaError
 
 LATE = 0.1
 """A check that is late by more than this part of a session indicates that the process was suspended: heartbeats of that
-time are not read yet."""
+time are not read yet, or other processes were suspended, too. Sessions are extended by as much as the check is late."""
 
 SHORTEST_S = 0.001
 
@@ -83,9 +83,9 @@ class PeriodicTasks:
         if not self._controller.is_active:
             self.stop()
             return
-        late_s = LATE * self._settings()["broker.session.timeout.ms"] / 1000
-        if self._clock.monotonic() - self._expiry > late_s:
-            self._controller.heartbeats.renew()
+        late_s = self._clock.monotonic() - self._expiry
+        if late_s > LATE * self._settings()["broker.session.timeout.ms"] / 1000:
+            self._controller.heartbeats.extend(late_s)
         self._fence()
 
     def _fence(self) -> None:

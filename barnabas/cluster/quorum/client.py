@@ -45,6 +45,13 @@ class Leadership(NamedTuple):
     epoch: int = 0
 
 
+class LastLeader(NamedTuple):
+    """The leader that a node has followed last; :data:`NO_NODE` if it has followed none."""
+
+    node_id: int = NO_NODE
+    answered: float = 0.0  #: when it last answered a fetch, in seconds of the monotonic clock
+
+
 class QuorumListener(Protocol):
     """Follows the committed log. Calls are in log order, and never from within :meth:`QuorumClient.append`."""
 
@@ -66,6 +73,7 @@ class QuorumClient(Protocol):
 
     node_id: int
     leadership: Leadership
+    last_leader: LastLeader
     voter_endpoints: Sequence[Endpoint]
 
     @property

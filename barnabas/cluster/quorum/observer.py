@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.cluster.quorum import fetching
-from barnabas.cluster.quorum.client import NO_NODE, Leadership, QuorumListener, ReplicaKey
+from barnabas.cluster.quorum.client import NO_NODE, LastLeader, Leadership, QuorumListener, ReplicaKey
 from barnabas.cluster.quorum.controllers import Controllers
 from barnabas.cluster.quorum.fetching import Answer, Identity
 from barnabas.cluster.quorum.metadata_log import MetadataLog, MetadataLogError
@@ -111,6 +111,7 @@ class Observer:
         self.metadata_log = metadata_log
         self.node_id = identity.node_id
         self.leadership = Leadership()
+        self.last_leader = LastLeader()
         self.listeners: list[QuorumListener] = []
         self._replica = ReplicatedLog(metadata_log, self.listeners, self._learn_voters)
         self._identity = identity
@@ -424,6 +425,7 @@ class Observer:
 
     def _fetched(self) -> bool:
         self._last_fetch = self._clock.monotonic()
+        self.last_leader = LastLeader(self.leadership.leader_id, self._last_fetch)
         self._complaints.clear()
         return True
 

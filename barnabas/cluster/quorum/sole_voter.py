@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.clock import Clock
 from barnabas.cluster.features import KRAFT
-from barnabas.cluster.quorum.client import NO_NODE, CommittedBatch, Leadership, QuorumListener, ReplicaKey
+from barnabas.cluster.quorum.client import NO_NODE, CommittedBatch, LastLeader, Leadership, QuorumListener, ReplicaKey
 from barnabas.cluster.quorum.metadata_log import MetadataLog, MetadataLogError
 from barnabas.cluster.quorum.quorum_state import (
     FILE_NAME,
@@ -53,6 +53,7 @@ class SoleVoter:
         self.directory_id = voter.directory_id
         self.kraft = KRaftState()
         self.leadership = Leadership()
+        self.last_leader = LastLeader()
         self.voter_endpoints: Sequence[Endpoint] = ()
         self.listeners: list[QuorumListener] = []
         self._files = files

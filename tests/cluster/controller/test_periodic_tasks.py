@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from barnabas.cluster.controller.commands import CreateTopics, NewTopic
-from barnabas.cluster.quorum.client import Leadership
+from barnabas.cluster.quorum.client import LastLeader, Leadership
 from barnabas.errors import StaleBrokerEpoch
 from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord, NoOpRecord, PartitionChangeRecord
 from tests.registering import heartbeat, registration
@@ -118,6 +118,15 @@ def test_a_process_that_did_not_run_takes_nobody_for_silent(three):
     assert three.fenced == {3}
 
 
+def test_a_process_that_hardly_ran_waits_as_long_again(three):
+    three.clock.skip(11)  # two seconds more than the session
+    three.clock.advance(1.9)
+    assert three.fenced == set()
+    three.beat(2)
+    three.clock.advance(0.2)
+    assert three.fenced == {3}
+
+
 def test_another_session_timeout(make_node):
     node = make_node(**{"broker.session.timeout.ms": "2000"})
     node.start(2)
@@ -192,6 +201,23 @@ def test_it_ends_with_the_node(three):
     end = three.metadata.log.log_end_offset
     three.clock.advance(3600)
     assert three.metadata.log.log_end_offset == end
+
+
+@pytest.mark.parametrize(("silent_s", "left_s"), [(0, 9), (3, 6), (60, 4.5)])
+def test_the_session_on_the_node_that_was_active_runs_since_it_was_heard_of(three, silent_s, left_s):
+    """With ``broker.session.timeout.ms`` of 9 s, of which at least half is left."""
+    quorum, controller, clock = three.metadata.quorum, three.metadata.controller, three.clock
+    quorum.leadership = Leadership(2, 5)
+    controller.leadership_changed(quorum.leadership)
+    quorum.last_leader = LastLeader(2, clock.monotonic())
+    clock.advance(silent_s)
+    quorum.leadership = Leadership(1, 6)
+    controller.leadership_changed(quorum.leadership)
+    clock.advance(left_s - 0.1)
+    assert three.fenced == set()
+    three.beat(3)
+    clock.advance(0.2)
+    assert three.fenced == {2}
 
 
 def test_who_takes_over_gives_each_broker_a_sessions_time(open_metadata, three, batches_of):

@@ -80,6 +80,17 @@ def test_walks_find_mistakes(mistake):
     raise AssertionError("no walk has found it")
 
 
+def test_a_new_leader_knows_when_the_last_one_has_answered():
+    walk = Walk(5)
+    before = settled(walk)
+    before.kill(power_cut=False)
+    killed = walk.clock.monotonic()
+    after = settled(walk)
+    assert after is not before
+    assert after.voter.last_leader.node_id == before.id
+    assert killed - after.voter.last_leader.answered <= 0.5
+
+
 def test_a_voter_whose_vote_cannot_be_stored_stops():
     walk = Walk(3)
     broken = walk.members[1]
