@@ -82,7 +82,7 @@ def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
                 nodes.create("trickle")
                 found.append(librdkafka.latency(nodes.bootstrap, "trickle", A_SECOND, SECONDS, "all"))
                 nodes.create("killed")
-                lasted.append(outage(nodes, "killed"))
+                lasted.append(outage(nodes.bootstrap, "killed", nodes.cluster.brokers[nodes.leader("killed")]))
         for size, (ours, theirs) in of_round.items():
             flows[size].append((ours, theirs))
         trickles.append((found[0], found[1]))
@@ -105,16 +105,15 @@ def beside(what: str, pairs: list[tuple[float, float]]) -> Row:
     return Row(what, f"{ours:,.2f}", f"Apache {theirs:,.2f}", ratio, "<= 1x", ratio <= 1)
 
 
-def outage(nodes: Nodes, topic: str) -> float:
+def outage(bootstrap: str, topic: str, leader: Node) -> float:
     """Kills the leader of a topic's partition; the seconds until a record that was sent afterwards is acknowledged."""
     producer = Producer({
-        "bootstrap.servers": nodes.bootstrap, "acks": "all", "linger.ms": 0, "retry.backoff.ms": 20, "log_level": 0,
+        "bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0, "retry.backoff.ms": 20, "log_level": 0,
         "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100, "topic.metadata.refresh.fast.interval.ms": 50,
     })  # fmt: skip
     acknowledged = threading.Event()
     producer.produce(topic, b"before")
     producer.flush(30)
-    leader = nodes.cluster.brokers[nodes.leader(topic)]
     leader.kill()
     began = time.perf_counter()
     producer.produce(topic, b"after", callback=lambda error, _: acknowledged.set() if error is None else None)

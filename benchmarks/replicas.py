@@ -166,7 +166,7 @@ def gap_ms(cluster: Combined, leader: Node) -> float:
     errors: list[KafkaError] = []
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0})
     stopping = threading.Timer(1, leader.stop)
-    patient = Patient([node.port for node in cluster.brokers.values()])
+    patient = Patient([node.port for node in cluster.brokers.values()], "led")
     patient.start()
     stopping.start()
     end = time.perf_counter() + 4
@@ -174,32 +174,40 @@ def gap_ms(cluster: Combined, leader: Node) -> float:
         producer.produce("led", b"v" * 100, on_delivery=lambda error, _: errors.append(error) if error else None)
         producer.poll(1 / A_SECOND)
     assert producer.flush(60) == 0 and not errors, errors
-    patient.ends = True
-    patient.join()
+    gap_s = patient.longest_gap_s()
     leader.start()
     back(cluster, leader)
-    return max(after - before for before, after in itertools.pairwise(patient.acknowledged)) * 1000
+    return gap_s * 1000
 
 
 class Patient(threading.Thread):
     """A client that writes to whichever of the brokers takes it, one record after the other."""
 
-    def __init__(self, ports: list[int]) -> None:
+    def __init__(self, ports: list[int], led: str) -> None:
+        """
+        :param led: the topic
+        """
         super().__init__()
-        self.acknowledged: list[float] = []
-        self.ends = False
+        self._acknowledged: list[float] = []
+        self._ends = False
         self._ports = itertools.cycle(ports)
         topic = ProduceRequest.TopicProduceData
         batch = build_batch([(None, b"v" * 100, time.time_ns() // 1_000_000)])
         rows = [topic.PartitionProduceData(index=0, records=batch)]
-        self._request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[topic(name="led", partition_data=rows)])
+        self._request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[topic(name=led, partition_data=rows)])
 
     def run(self) -> None:
-        while not self.ends:
+        while not self._ends:
             with contextlib.suppress(OSError), Client(next(self._ports), timeout=30) as client:
-                while not self.ends and self._is_taken(client):
-                    self.acknowledged.append(time.perf_counter())
+                while not self._ends and self._is_taken(client):
+                    self._acknowledged.append(time.perf_counter())
             time.sleep(0.001)
+
+    def longest_gap_s(self) -> float:
+        """Ends it; the longest time between two acknowledgements."""
+        self._ends = True
+        self.join()
+        return max(after - before for before, after in itertools.pairwise(self._acknowledged))
 
     def _is_taken(self, client: Client) -> bool:
         response = client.ask(self._request, 9)
