@@ -42,6 +42,9 @@ def main() -> int:
     parser.add_argument(
         "--consumer-protocol", action="store_true", help="most of librdkafka's members speak that of KIP-848"
     )
+    parser.add_argument(
+        "--spare-librdkafka", action="store_true", help="its processes have other clients: for a run of many minutes"
+    )
     parser.add_argument("--plant", metavar="MISTAKE", help="one of planted.py, to see whether it is found")
     parser.add_argument("--directory", type=Path, help="where the broker's data and the history go; a new one")
     arguments = parser.parse_args()
@@ -58,6 +61,7 @@ def main() -> int:
         late_of_old=arguments.late_of_old,
         consumer_protocol=arguments.consumer_protocol,
         networked=arguments.broker in NETWORKED,
+        spares_librdkafka=arguments.spare_librdkafka,
     )
     home = arguments.directory or Path(tempfile.mkdtemp(prefix="history-"))
     outcome = run(made, home, arguments.broker, arguments.plant)

@@ -92,10 +92,13 @@ def plan(
     late_of_old: bool = True,
     consumer_protocol: bool = False,
     networked: bool = False,
+    spares_librdkafka: bool = False,
 ) -> Plan:
     """The plan of so many seconds at a level of transaction.version, without some kinds of faults.
 
     :param networked: whether packets between nodes can be lost
+    :param spares_librdkafka: whether its processes have other clients. A failed assertion in its transactions ends the
+        whole run, sooner or later
 
     With ``consumer_protocol`` all but one of librdkafka's processes speak that in their groups, one of which they share
     with a process that does not.
@@ -103,8 +106,12 @@ def plan(
     raw = f"raw-v{level}"
     newer = NEWER if consumer_protocol else "confluent-kafka"
     clients = [newer, newer, "confluent-kafka", "kafka-python", "aiokafka", raw]
+    members = [newer, newer, "kafka-python"]
+    if spares_librdkafka:
+        # aiokafka cannot transform: it commits offsets without the group's generation, and goes back to none.
+        clients[:3], members[:2] = ["aiokafka", "kafka-python", raw], ["kafka-python", "kafka-python"]
     workers = [Worker(f"{number}-{name}", name) for number, name in enumerate(clients)]
-    for number, name in enumerate([newer, newer, "kafka-python"]):
+    for number, name in enumerate(members):
         workers.append(Worker(f"t{number}-{name}", name, "inputs", "outputs", "transformers"))
     workers.append(Worker(f"t3-{raw}", raw, "inputs-alone", "outputs-alone", "transformer-alone"))
     weights = WEIGHTS | (OF_NETWORKS if networked else {})

@@ -55,6 +55,12 @@ def test_a_group_may_have_members_of_both_protocols():
     assert NEWER not in {worker.client for worker in plan(7, 60, 2).workers}
 
 
+def test_a_long_run_can_do_without_librdkafka():
+    made = plan(7, 60, 2, consumer_protocol=True, spares_librdkafka=True)
+    assert {worker.client for worker in made.workers} == {"kafka-python", "aiokafka", "raw-v2"}
+    assert made.faults == plan(7, 60, 2).faults
+
+
 def test_clients_do_everything_sooner_or_later():
     made = plan(7, 60, 2)
     done = [step for worker in made.workers if not worker.transforms for step in drawn(made, worker)]
