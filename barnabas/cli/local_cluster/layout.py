@@ -34,8 +34,8 @@ FAILOVER = {
 }
 """Time-outs for nodes between which there is no network: leaders of a killed node are replaced within a second.
 
-A follower begins to follow another partition with its next fetch, once the one in flight is answered: with Kafka's 500 ms
-a new leader waits that long for its followers.
+A follower begins to follow another partition with its next fetch, once the one in flight is answered: with 500 ms, as
+by default, a new leader waits that long for its followers.
 """
 
 #: Configs whose default replication factor is lowered in a cluster with fewer nodes.
