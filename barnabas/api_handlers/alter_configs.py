@@ -4,13 +4,11 @@ Knows nothing of what may be set or where it is kept: the controller decides. Er
 ``ConfigAdminManager``.
 """
 
-from collections.abc import Sequence
-
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import AlterConfigs, AlteredConfigs, ConfigResource
+from barnabas.api_handlers.submitting import submit_rest
+from barnabas.cluster.controller.commands import AlterConfigs, ConfigResource
 from barnabas.config.dynamic import BROKER_RESOURCE, check_node_id
 from barnabas.errors import InvalidRequest, KafkaError
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
@@ -35,18 +33,7 @@ def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfig
             request, refused, alteration, AlterConfigs, result, context
         )
         return answer
-    alterations = [alteration(resource) for index, resource in enumerate(request.resources) if index not in refused]
-
-    def respond(results: Sequence[AlteredConfigs]) -> AlterConfigsResponse:
-        decided = iter(results)
-        return AlterConfigsResponse(
-            responses=[
-                result(resource, refused[index] if index in refused else next(decided).error)
-                for index, resource in enumerate(request.resources)
-            ]
-        )
-
-    return submit(AlterConfigs(alterations, request.validate_only), request, context, respond)
+    return submit_rest(request, refused, alteration, AlterConfigs, AlterConfigsResponse, result, context)
 
 
 def alteration(resource: Resource) -> tuple[ConfigResource, list[tuple[str, str | None]]]:

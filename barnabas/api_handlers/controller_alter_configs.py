@@ -4,15 +4,13 @@ Knows nothing of what may be set or where it is kept: the controller decides. Ap
 ``ControllerApis.handleLegacyAlterConfigs``.
 """
 
-from collections.abc import Sequence
-
 from barnabas.api_handlers.alter_configs import alteration, result
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.controller_incremental_alter_configs import refused
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import AlterConfigs, AlteredConfigs
+from barnabas.api_handlers.submitting import submit_rest
+from barnabas.cluster.controller.commands import AlterConfigs
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 
 
@@ -22,15 +20,4 @@ def controller_alter_configs(
 ) -> AlterConfigsResponse | Later[AlterConfigsResponse]:
     """Replaces the configs of each resource, or only checks the new ones."""
     errors = refused(request)
-    alterations = [alteration(resource) for index, resource in enumerate(request.resources) if index not in errors]
-
-    def respond(results: Sequence[AlteredConfigs]) -> AlterConfigsResponse:
-        decided = iter(results)
-        return AlterConfigsResponse(
-            responses=[
-                result(resource, errors[index] if index in errors else next(decided).error)
-                for index, resource in enumerate(request.resources)
-            ]
-        )
-
-    return submit(AlterConfigs(alterations, request.validate_only), request, context, respond)
+    return submit_rest(request, errors, alteration, AlterConfigs, AlterConfigsResponse, result, context)

@@ -5,15 +5,14 @@ loggers. Apache Kafka's ``ControllerApis.handleIncrementalAlterConfigs``.
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, cast
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.incremental_alter_configs import alter_loggers, alteration, result
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import AlteredConfigs, ConfigResource, IncrementalAlterConfigs
+from barnabas.api_handlers.submitting import submit_rest
+from barnabas.cluster.controller.commands import ConfigResource, IncrementalAlterConfigs
 from barnabas.config.dynamic import LOGGER_RESOURCE, RESOURCES
 from barnabas.errors import InvalidRequest, KafkaError, UnsupportedVersion
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest
@@ -36,18 +35,9 @@ def controller_incremental_alter_configs(
                 done[index] = None
             except KafkaError as error:
                 done[index] = error
-    alterations = [alteration(resource) for index, resource in enumerate(request.resources) if index not in done]
-
-    def respond(results: Sequence[AlteredConfigs]) -> IncrementalAlterConfigsResponse:
-        decided = iter(results)
-        return IncrementalAlterConfigsResponse(
-            responses=[
-                result(resource, done[index] if index in done else next(decided).error)
-                for index, resource in enumerate(request.resources)
-            ]
-        )
-
-    return submit(IncrementalAlterConfigs(alterations, request.validate_only), request, context, respond)
+    return submit_rest(
+        request, done, alteration, IncrementalAlterConfigs, IncrementalAlterConfigsResponse, result, context
+    )
 
 
 def refused(request: AlterConfigsRequest | IncrementalAlterConfigsRequest) -> dict[int, KafkaError | None]:

@@ -3,11 +3,10 @@
 Knows nothing of how a transaction proceeds. A result with an error has only the transactional id.
 """
 
-from collections.abc import Iterable
-
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
+from barnabas.transactions.messages import by_topic
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 
 State = DescribeTransactionsResponse.TransactionState
@@ -42,12 +41,7 @@ def _describe(transactional_id: str, context: Context) -> State:
         transaction_start_time_ms=found.start_time_ms,
         producer_id=found.producer_id,
         producer_epoch=found.producer_epoch,
-        topics=_by_topic(found.partitions),
+        topics=[
+            State.TopicData(topic=topic, partitions=indexes) for topic, indexes in by_topic(found.partitions).items()
+        ],
     )
-
-
-def _by_topic(partitions: Iterable[tuple[str, int]]) -> list[State.TopicData]:
-    topics: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        topics.setdefault(topic, []).append(index)
-    return [State.TopicData(topic=topic, partitions=indexes) for topic, indexes in topics.items()]

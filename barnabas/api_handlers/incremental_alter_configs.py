@@ -5,17 +5,16 @@ belong to this process. Errors are those of Apache Kafka's ``ConfigAdminManager`
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.submitting import submit
+from barnabas.api_handlers.submitting import submit_rest
 from barnabas.cluster.controller.commands import (
     DELETE,
     SET,
     SUBTRACT,
-    AlteredConfigs,
     ConfigChange,
     ConfigResource,
     IncrementalAlterConfigs,
@@ -54,18 +53,9 @@ def incremental_alter_configs(
             request, done, alteration, IncrementalAlterConfigs, result, context
         )
         return answer
-    alterations = [alteration(resource) for index, resource in enumerate(request.resources) if index not in done]
-
-    def respond(results: Sequence[AlteredConfigs]) -> IncrementalAlterConfigsResponse:
-        decided = iter(results)
-        return IncrementalAlterConfigsResponse(
-            responses=[
-                result(resource, done[index] if index in done else next(decided).error)
-                for index, resource in enumerate(request.resources)
-            ]
-        )
-
-    return submit(IncrementalAlterConfigs(alterations, request.validate_only), request, context, respond)
+    return submit_rest(
+        request, done, alteration, IncrementalAlterConfigs, IncrementalAlterConfigsResponse, result, context
+    )
 
 
 def alteration(resource: Resource) -> tuple[ConfigResource, list[ConfigChange]]:

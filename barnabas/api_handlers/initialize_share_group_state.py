@@ -6,9 +6,10 @@ Knows nothing of how the state is stored. Brokers send this request; without an 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_state import ByTopic, ask_each, error_of
+from barnabas.api_handlers.share_state import ask_each, error_of
 from barnabas.share.coordinator import ShareCoordinator
 from barnabas.share.gathering import Ask
+from barnabas.share.messages import Outcome
 from barnabas.wire.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
     InitializeShareGroupStateResponse,
@@ -28,22 +29,12 @@ def initialize_share_group_state(request: InitializeShareGroupStateRequest, cont
         for topic in request.topics
         for each in topic.partitions
     ]
-    return ask_each(request.group_id, asks, _answer)
+    return ask_each(request.group_id, asks, InitializeShareGroupStateResponse, Result, _partition)
 
 
 def _ask(coordinator: ShareCoordinator, data: PartitionData) -> Ask:
     return lambda key, reply: coordinator.initialize(key, data.state_epoch, data.start_offset, reply)
 
 
-def _answer(found: ByTopic) -> InitializeShareGroupStateResponse:
-    return InitializeShareGroupStateResponse(
-        results=[
-            Result(
-                topic_id=topic_id,
-                partitions=[
-                    Result.PartitionResult(partition=index, **error_of(outcome)) for index, outcome in outcomes
-                ],
-            )
-            for topic_id, outcomes in found
-        ]
-    )
+def _partition(index: int, outcome: Outcome) -> Result.PartitionResult:
+    return Result.PartitionResult(partition=index, **error_of(outcome))

@@ -6,7 +6,7 @@ Knows nothing of how the state is stored. Brokers send this request; without an 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_state import ByTopic, ask_each, error_of, partitions_of
+from barnabas.api_handlers.share_state import ask_each, error_of, partitions_of
 from barnabas.share.coordinator import ShareCoordinator
 from barnabas.share.gathering import Ask
 from barnabas.share.messages import Outcome
@@ -23,20 +23,11 @@ def read_share_group_state(request: ReadShareGroupStateRequest, context: Context
     """Returns the state of each partition. A newer leader epoch fences older ones."""
     coordinator = context.broker.share_state
     asks = [((topic_id, each.partition), _ask(coordinator, each)) for topic_id, each in partitions_of(request.topics)]
-    return ask_each(request.group_id, asks, _answer)
+    return ask_each(request.group_id, asks, ReadShareGroupStateResponse, Result, _partition)
 
 
 def _ask(coordinator: ShareCoordinator, data: PartitionData) -> Ask:
     return lambda key, reply: coordinator.read(key, data.leader_epoch, reply)
-
-
-def _answer(found: ByTopic) -> ReadShareGroupStateResponse:
-    return ReadShareGroupStateResponse(
-        results=[
-            Result(topic_id=topic_id, partitions=[_partition(*each) for each in outcomes])
-            for topic_id, outcomes in found
-        ]
-    )
 
 
 def _partition(index: int, outcome: Outcome) -> PartitionResult:

@@ -7,7 +7,7 @@ Knows nothing of how the state is stored. Brokers send this request; without an 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_state import ByTopic, ask_each, error_of, partitions_of
+from barnabas.api_handlers.share_state import ask_each, error_of, partitions_of
 from barnabas.share.messages import Outcome, Reply, SharePartitionKey
 from barnabas.wire.messages.read_share_group_state_summary import (
     ReadShareGroupStateSummaryRequest,
@@ -28,16 +28,7 @@ def read_share_group_state_summary(request: ReadShareGroupStateSummaryRequest, c
         reply(coordinator.read_summary(key))
 
     asks = [((topic_id, each.partition), ask) for topic_id, each in partitions_of(request.topics)]
-    return ask_each(request.group_id, asks, _answer)
-
-
-def _answer(found: ByTopic) -> ReadShareGroupStateSummaryResponse:
-    return ReadShareGroupStateSummaryResponse(
-        results=[
-            Result(topic_id=topic_id, partitions=[_partition(*each) for each in outcomes])
-            for topic_id, outcomes in found
-        ]
-    )
+    return ask_each(request.group_id, asks, ReadShareGroupStateSummaryResponse, Result, _partition)
 
 
 def _partition(index: int, outcome: Outcome) -> PartitionResult:

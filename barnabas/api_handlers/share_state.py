@@ -30,13 +30,33 @@ ByTopic = list[tuple[bytes, list[tuple[int, Outcome]]]]
 
 
 def ask_each(
-    group_id: str, asks: Sequence[tuple[TopicPartition, Ask]], answer: Callable[[ByTopic], R]
+    group_id: str,
+    asks: Sequence[tuple[TopicPartition, Ask]],
+    response: Callable[..., R],
+    topic_result: Callable[..., Any],
+    partition_result: Callable[[int, Outcome], Any],
 ) -> "Later[R] | R":
-    """Runs a command for each partition. Responds when all have an outcome; at once if the group id is empty."""
+    """Runs a command for each partition. Responds when all have an outcome; at once if the group id is empty.
+
+    :param response: the class of the response
+    :param topic_result: the class of its results, each of which is about a topic
+    :param partition_result: makes the result of a partition from its index and its outcome
+    """
     if not asks or not group_id:
-        return answer([])
+        return response(results=[])
     later: Later[R] = Later()
-    gather(group_id, asks, lambda outcomes: later.resolve(answer(by_topic(outcomes))))
+
+    def respond(outcomes: Outcomes) -> None:
+        later.resolve(
+            response(
+                results=[
+                    topic_result(topic_id=topic_id, partitions=[partition_result(*each) for each in found])
+                    for topic_id, found in by_topic(outcomes)
+                ]
+            )
+        )
+
+    gather(group_id, asks, respond)
     return later
 
 

@@ -4,13 +4,13 @@ Knows nothing of any command.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import resolve_with_error
-from barnabas.cluster.controller.commands import NO_QUOTA, MutationQuota
+from barnabas.cluster.controller.commands import NO_QUOTA, AlteredConfigs, MutationQuota
 from barnabas.errors import KafkaError, UnknownServerError
 from barnabas.wire.message import Request, Response
 
@@ -33,6 +33,36 @@ def submit(
     later: Later[R] = Later()
     _submit(command, context, later, respond, lambda error: resolve_with_error(later, request, error, version))
     return later if later.response is None else later.response
+
+
+def submit_rest(
+    request: Any,
+    done: Mapping[int, KafkaError | None],
+    alteration: Callable[[Any], Any],
+    command: Callable[..., Any],
+    response: Callable[..., R],
+    result: Callable[[Any, KafkaError | None], Any],
+    context: Context,
+) -> R | Later[R]:
+    """Submits the resources of a request that alters configs, except those that this node has decided.
+
+    :param done: results (an error or None) of the resources that this node has decided, by their index in the request
+    :param alteration: returns the arguments of the command for a resource
+    :param response: the class of the response
+    :param result: makes the part of the response about a resource
+    """
+    rest = [alteration(resource) for index, resource in enumerate(request.resources) if index not in done]
+
+    def respond(results: Sequence[AlteredConfigs]) -> R:
+        decided = iter(results)
+        return response(
+            responses=[
+                result(resource, done[index] if index in done else next(decided).error)
+                for index, resource in enumerate(request.resources)
+            ]
+        )
+
+    return submit(command(rest, request.validate_only), request, context, respond)
 
 
 def submit_refusing(

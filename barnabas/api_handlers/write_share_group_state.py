@@ -6,10 +6,10 @@ Knows nothing of how the state is stored. Brokers send this request; without an 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_state import ByTopic, ask_each, error_of, partitions_of
+from barnabas.api_handlers.share_state import ask_each, error_of, partitions_of
 from barnabas.share.coordinator import ShareCoordinator
 from barnabas.share.gathering import Ask
-from barnabas.share.messages import StateBatch
+from barnabas.share.messages import Outcome, StateBatch
 from barnabas.wire.messages.write_share_group_state import WriteShareGroupStateRequest, WriteShareGroupStateResponse
 
 PartitionData = WriteShareGroupStateRequest.WriteStateData.PartitionData
@@ -22,7 +22,7 @@ def write_share_group_state(request: WriteShareGroupStateRequest, context: Conte
     """Writes the changes of each partition, unless the leader epoch is fenced."""
     coordinator = context.broker.share_state
     asks = [((topic_id, each.partition), _ask(coordinator, each)) for topic_id, each in partitions_of(request.topics)]
-    return ask_each(request.group_id, asks, _answer)
+    return ask_each(request.group_id, asks, WriteShareGroupStateResponse, Result, _partition)
 
 
 def _ask(coordinator: ShareCoordinator, data: PartitionData) -> Ask:
@@ -41,16 +41,5 @@ def _ask(coordinator: ShareCoordinator, data: PartitionData) -> Ask:
     )
 
 
-def _answer(found: ByTopic) -> WriteShareGroupStateResponse:
-    return WriteShareGroupStateResponse(
-        results=[
-            Result(
-                topic_id=topic_id,
-                partitions=[
-                    Result.PartitionResult(partition=index, **(error_of(outcome) if outcome.error is not None else {}))
-                    for index, outcome in outcomes
-                ],
-            )
-            for topic_id, outcomes in found
-        ]
-    )
+def _partition(index: int, outcome: Outcome) -> Result.PartitionResult:
+    return Result.PartitionResult(partition=index, **error_of(outcome))

@@ -17,7 +17,7 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.peers.peers import Peers, error_of
-from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition
+from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition, by_topic
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 TxnMarker = WriteTxnMarkersRequest.WritableTxnMarker
@@ -96,16 +96,13 @@ class MarkerSender:
 
 
 def _request(marker: Marker, partitions: Sequence[TopicPartition]) -> WriteTxnMarkersRequest:
-    topics: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        topics.setdefault(topic, []).append(index)
     return WriteTxnMarkersRequest(
         markers=[
             TxnMarker(
                 producer_id=marker.producer_id,
                 producer_epoch=marker.producer_epoch,
                 transaction_result=marker.is_commit,
-                topics=[Topic(name=name, partition_indexes=indexes) for name, indexes in topics.items()],
+                topics=[Topic(name=name, partition_indexes=indexes) for name, indexes in by_topic(partitions).items()],
                 coordinator_epoch=marker.coordinator_epoch,
                 transaction_version=marker.transaction_version,
             )

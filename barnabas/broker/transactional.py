@@ -33,7 +33,7 @@ from barnabas.errors import (
 from barnabas.log.verification import Verification
 from barnabas.peers.peers import Peers, error_of
 from barnabas.records.batch import NO_SEQUENCE
-from barnabas.transactions.messages import PartitionErrors, ProducerIdentity, TopicPartition
+from barnabas.transactions.messages import PartitionErrors, ProducerIdentity, TopicPartition, by_topic
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
 LANE = "add-partitions"
@@ -235,9 +235,6 @@ class AddPartitionsToTxn:
 def _request(
     producer: ProducerIdentity, partitions: Collection[TopicPartition], verify_only: bool
 ) -> AddPartitionsToTxnRequest:
-    topics: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        topics.setdefault(topic, []).append(index)
     return AddPartitionsToTxnRequest(
         transactions=[
             Transaction(
@@ -245,7 +242,7 @@ def _request(
                 producer_id=producer.producer_id,
                 producer_epoch=producer.producer_epoch,
                 verify_only=verify_only,
-                topics=[Topic(name=name, partitions=indexes) for name, indexes in topics.items()],
+                topics=[Topic(name=name, partitions=indexes) for name, indexes in by_topic(partitions).items()],
             )
         ]
     )

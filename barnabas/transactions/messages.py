@@ -4,7 +4,7 @@ Knows nothing of the wire: errors are those of the newest versions, and handlers
 what that version knows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -22,6 +22,14 @@ class TopicPartition(NamedTuple):
 
     topic: str
     partition: int
+
+
+def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Groups the indexes of partitions by topic, as requests and records list them."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    return topics
 
 
 class Marker(NamedTuple):

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterable
 
 from barnabas.errors import MalformedMessage
-from barnabas.transactions.messages import Record, TopicPartition
+from barnabas.transactions.messages import Record, TopicPartition, by_topic
 from barnabas.transactions.states import State
 from barnabas.transactions.transaction import NOTHING, Facts
 from barnabas.wire.messages.transaction_records import (
@@ -37,7 +37,7 @@ def record_of(transactional_id: str, facts: Facts, transaction_version: int) -> 
         producer_epoch=facts.producer_epoch,
         transaction_timeout_ms=facts.timeout_ms,
         transaction_status=facts.state,
-        transaction_partitions=None if facts.state is State.EMPTY else _by_topic(facts.partitions),
+        transaction_partitions=None if facts.state is State.EMPTY else _partitions(facts.partitions),
         transaction_last_update_timestamp_ms=facts.update_time_ms,
         transaction_start_timestamp_ms=facts.start_time_ms,
         client_transaction_version=facts.client_version,
@@ -77,8 +77,8 @@ def facts_of(value: bytes) -> Facts:
     )
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> list[TransactionLogValue.PartitionsSchema]:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        topics.setdefault(topic, []).append(partition)
-    return [TransactionLogValue.PartitionsSchema(topic=topic, partition_ids=ids) for topic, ids in topics.items()]
+def _partitions(partitions: Iterable[TopicPartition]) -> list[TransactionLogValue.PartitionsSchema]:
+    return [
+        TransactionLogValue.PartitionsSchema(topic=topic, partition_ids=ids)
+        for topic, ids in by_topic(partitions).items()
+    ]
