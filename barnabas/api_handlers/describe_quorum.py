@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
+from barnabas.cluster.quorum.client import ReplicaKey
 from barnabas.cluster.quorum.leader_log import UNKNOWN, Replica
 from barnabas.cluster.quorum.quorum import Quorum
 from barnabas.cluster.topic_names import CLUSTER_METADATA
@@ -51,8 +52,10 @@ def metadata_partition(broker: "Node") -> Partition:
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,
     )
-    has_vote = quorum.node_id in quorum.voters()
-    voters = [*([own] if has_vote else []), *map(replica_state, log.followers())]
+    keys = quorum.voters()
+    has_vote = quorum.node_id in keys
+    followers = [replica_state(each, keys[each.key.node_id]) for each in log.followers()]
+    voters = [*([own] if has_vote else []), *followers]
     return Partition(
         partition_index=0,
         error_message="",
@@ -60,14 +63,15 @@ def metadata_partition(broker: "Node") -> Partition:
         leader_epoch=quorum.leadership.epoch,
         high_watermark=UNKNOWN if quorum.high_watermark is None else quorum.high_watermark,
         current_voters=sorted(voters, key=lambda voter: voter.replica_id),
-        observers=[*map(replica_state, log.observers(now_ms)), *([] if has_vote else [own])],
+        observers=[*(replica_state(each, each.key) for each in log.observers(now_ms)), *([] if has_vote else [own])],
     )
 
 
-def replica_state(replica: Replica) -> DescribeQuorumResponse.ReplicaState:
+def replica_state(replica: Replica, key: ReplicaKey) -> DescribeQuorumResponse.ReplicaState:
+    """Returns the state of a replica. Where configs name the voters, a voter's key has no directory id."""
     return DescribeQuorumResponse.ReplicaState(
-        replica_id=replica.key.node_id,
-        replica_directory_id=replica.key.directory_id,
+        replica_id=key.node_id,
+        replica_directory_id=key.directory_id,
         log_end_offset=replica.log_end_offset,
         last_fetch_timestamp=replica.last_fetch_ms,
         last_caught_up_timestamp=replica.last_caught_up_ms,

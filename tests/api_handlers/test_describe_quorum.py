@@ -1,8 +1,9 @@
 import pytest
 
-from barnabas.api_handlers.describe_quorum import describe_quorum
+from barnabas.api_handlers.describe_quorum import describe_quorum, metadata_partition
 from barnabas.config.endpoints import Endpoint
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest as Request
+from tests.cluster.quorum.voting import Walk
 
 LOG = "__cluster_metadata"
 
@@ -38,6 +39,19 @@ def test_the_metadata_log(node, version):
         (found,) = response.nodes
         assert found.node_id == 1
         assert [(each.name, each.host, each.port) for each in found.listeners] == [("CONTROLLER", "127.0.0.1", 9093)]
+
+
+def test_voters_that_configs_name_have_no_directory_ids():
+    """Their fetches name their directories, but Apache Kafka describes the keys by which they vote."""
+    walk = Walk(5)
+    walk.heal()
+    walk.run(15, faults=False)
+    (leader,) = (member for member in walk.up if member.voter.is_leader)
+    voters = metadata_partition(leader.context.broker).current_voters
+    assert all(voter.log_end_offset > 0 for voter in voters)
+    assert [(voter.replica_id, voter.replica_directory_id) for voter in voters] == [
+        (each, bytes(16)) for each in walk.ids
+    ]
 
 
 @pytest.mark.parametrize("version", range(3))
