@@ -1,6 +1,6 @@
-"""Where Spark finds the data source: it imports top-level packages called ``pyspark_*`` and asks for ``DefaultSource``.
+"""The entry point for Spark, which imports top-level packages called ``pyspark_*`` and uses their ``DefaultSource``.
 
-Knows nothing of what the source does.
+Knows nothing of the source itself.
 """
 
 from barnabas.pipelines.source import BarnabasDataSource as DefaultSource

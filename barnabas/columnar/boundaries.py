@@ -1,13 +1,13 @@
-"""Finds where each record of many batches starts, with numpy instead of a loop in Python.
+"""Finds the positions of the records of many batches, with numpy instead of a loop in Python.
 
-Knows nothing of records but their length, and nothing of batches but their position.
+Knows nothing of records except their length, and nothing of batches except their position.
 
-A record starts with its length, so the next record is found only by reading this one. As a loop in Python that takes
-0.15 us a record, more than everything else that is done with it. But many such walks can advance side by side, one step
-of numpy for all of them. Each batch is one walk. A batch of thousands of records is walked from several positions,
-which are guessed by what looks like a record. A wrong guess costs time only: a walk counts if it arrives exactly where
-the next one began. So each walk proves the next, and the first one starts where the batch says. Batches that are not
-proven are walked by the loop.
+A record starts with its length, so each record is found only after the one before. As a loop in Python that takes 0.15
+us a record, more than all other work on a record. But many such walks can advance in parallel, each step of all walks
+being one operation of numpy. Each batch is one walk. A batch of thousands of records is walked from several positions,
+which are guesses of where a record starts. A wrong guess only costs time: a walk is valid if it arrives exactly at the
+start of the next one, and the first walk starts at the start of the batch. Batches with invalid walks are walked by the
+loop.
 """
 
 from typing import Final
@@ -19,9 +19,9 @@ from barnabas.columnar.varints import Bytes, Numbers, Places, read_varints, read
 from barnabas.errors import InvalidRecord
 from barnabas.records.varint import read_varint
 
-SEGMENT: Final = 48  # records between two guesses
+SEGMENT: Final = 48  # the number of records between two guesses
 COMPANY: Final = 48  # walks; this many or fewer are continued by the loop, as steps of numpy do not pay off
-BLOCK: Final = 8  # steps between two checks of which walks have arrived
+BLOCK: Final = 8  # the number of steps between two checks for walks that have arrived
 FEW: Final = 400  # records; this many or fewer are walked by the loop
 WIDE: Final = 4096  # bytes; if records are longer on average, guessing costs more than the loop
 WINDOW: Final = 2  # records of average length that are searched after a guess
@@ -46,7 +46,7 @@ _JUMPS: Final = _jumps()
 
 
 def record_starts(data: bytes | memoryview, array: Bytes, lows: Places, highs: Places, counts: Places) -> Places:
-    """Returns where the records start in batches whose bodies lie from `lows` to `highs` in `data`, in that order.
+    """Returns the positions of the records in batches whose bodies are between `lows` and `highs` in `data`, in order.
 
     :param array: `data` as a numpy array.
     :param counts: the number of records of each batch, at least one.
@@ -69,7 +69,7 @@ def record_starts(data: bytes | memoryview, array: Bytes, lows: Places, highs: P
 
 
 def _walked(data: bytes | memoryview, lows: Places, highs: Places, counts: Places) -> Places:
-    """Does the same by the loop."""
+    """Does the same as :func:`record_starts` by the loop."""
     every: list[int] = []
     for low, high, count in zip(lows.tolist(), highs.tolist(), counts.tolist(), strict=True):
         starts, end = _to(data, low, high)
@@ -80,9 +80,7 @@ def _walked(data: bytes | memoryview, lows: Places, highs: Places, counts: Place
 
 
 def _to(data: bytes | memoryview, at: int, stop: int) -> tuple[list[int], int]:
-    """Returns the starts from `at` on and before `stop`, and where the last record ends: NOWHERE if a length is
-    invalid.
-    """
+    """Returns the starts between `at` and `stop`, and the end of the last record: NOWHERE if a length is invalid."""
     starts: list[int] = []
     add = starts.append
     try:
@@ -114,7 +112,7 @@ def _next_of_long(data: bytes | memoryview, at: int) -> int:
 def _side_by_side(
     data: bytes | memoryview, array: Bytes, lows: Places, highs: Places, counts: Places
 ) -> tuple[Places, Flags]:
-    """Returns the starts, and which batches are proven; the starts of the others may be wrong."""
+    """Returns the starts, and which batches are valid; the starts of the others may be wrong."""
     places, owners = _beginnings(data, array, lows, highs, counts)
     stops = np.append(places[1:], highs[-1:])
     last_of_batch = np.append(owners[1:] != owners[:-1], np.ones(len(owners[:1]), dtype=np.bool_))
@@ -151,10 +149,10 @@ def _in_order(
 ) -> Places:
     """Returns the positions of all blocks in the order of the walks.
 
-    :param walked: the number of steps that count of each walk.
-    :param blocks: for each block the walks in it, their steps before it, the positions, and whether they count. Of a
-        walk the first steps in a block count.
-    :param tails: what the loop found behind the blocks, by walk.
+    :param walked: the number of valid steps of each walk.
+    :param blocks: for each block the walks in it, the number of their steps before it, the positions, and whether they
+        are valid. The valid steps of a walk are the first ones of the block.
+    :param tails: the positions that the loop has found after the blocks, by walk.
     """
     sizes = walked.copy()
     for who, tail in tails.items():
@@ -184,7 +182,7 @@ def _step(array: Bytes, places: Places, nexts: Places) -> None:
 def _beginnings(
     data: bytes | memoryview, array: Bytes, lows: Places, highs: Places, counts: Places
 ) -> tuple[Places, Places]:
-    """Returns the positions where walks start, and their batches: each batch's first byte, and guesses inside large
+    """Returns the start positions of walks, and their batches: the first byte of each batch, and guesses in large
     batches.
     """
     own = np.arange(len(counts))

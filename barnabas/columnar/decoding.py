@@ -1,10 +1,10 @@
 """Decodes the records of a Fetch response into Arrow columns, all records of many batches at once.
 
-Knows nothing of connections. Decodes the same records as ``barnabas.records.record``, which reads them one by one.
+Knows nothing of connections. Its results are those of ``barnabas.records.record``, which reads records one by one.
 
-Batches are read header by header, and compressed bodies are decompressed. After that nothing is done per record, only
-per column: where the records start (``boundaries``), each of their fields (``fields``), and copying keys and values
-(``tables``).
+The headers of batches are read one by one, and compressed bodies are decompressed. The rest is done per column instead
+of per record: the positions of the records (``boundaries``), of their fields (``fields``), and copies of keys and
+values (``tables``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -81,8 +81,8 @@ def decode_each(
 
     Control batches are skipped. With `aborted` (read_committed), so are records of aborted transactions.
 
-    :param data: the records of a partition in a Fetch response: batches, or older message sets. The last may be cut
-        off, and is skipped then.
+    :param data: the records of a partition in a Fetch response: batches, or older message sets. A truncated last one is
+        skipped.
     :raises CorruptMessage: a batch does not match its checksum or its own lengths; the message names topic, partition
         and offset. The tables of the batches before it may have been yielded by then.
     """
@@ -90,10 +90,9 @@ def decode_each(
 
 
 def reach(data: Buffer, start: int) -> int:
-    """Returns the offset that the next fetch asks for: after the last whole batch in `data`, or `start` if there is
-    none.
+    """Returns the offset of the next fetch: the one after the last whole batch in `data`, or `start` if there is none.
 
-    Looks at lengths only, so that the next fetch can be sent before this one is decoded.
+    Reads only lengths, so that the next fetch can be sent before this one is decoded.
     """
     at, last, total = 0, -1, len(data)
     unpack = _HEAD.unpack_from
@@ -165,7 +164,7 @@ class _Decoder:
         yield from self._tables()
 
     def _add_batch(self, at: int, after: int) -> None:
-        """Notes where the batch's records are, and decompresses them; or skips the batch."""
+        """Adds the batch's records to the group, decompressed; or skips the batch."""
         (
             base_offset, _, _, _, crc, attributes, last_delta, base_timestamp, max_timestamp, producer_id, _, _, count,
         ) = HEADER.unpack_from(self.view, at)  # fmt: skip
@@ -203,7 +202,7 @@ class _Decoder:
             raise self._corrupt(at, str(error)) from error
 
     def _is_hidden(self, at: int, attributes: int, producer_id: int, last_offset: int) -> bool:
-        """Returns whether the reader must not see the batch. A marker ends its producer's transaction."""
+        """Returns whether the batch is hidden from the reader. A marker ends its producer's transaction."""
         if self.transactions is None:
             return True
         is_control = attributes & CONTROL_BIT != 0
@@ -288,7 +287,7 @@ class _Decoder:
         ]
 
     def _culprit(self, bodies: Sequence[_Body], error: KafkaError) -> CorruptMessage:
-        """Returns the error of the batch that cannot be read, as reading it record by record finds it."""
+        """Returns the error of the batch that cannot be read, which reading it record by record finds."""
         for *_, header_at in bodies:
             try:
                 for _ in records_of(RecordBatch.parse(self.view, header_at)):
@@ -303,7 +302,7 @@ class _Decoder:
 
 
 class _Transactions:
-    """The producers whose aborted transactions are open at a batch, as Java's ``CompletedFetch`` tracks them."""
+    """The producers with an open aborted transaction at a batch, as in Java's ``CompletedFetch``."""
 
     def __init__(self, aborted: Sequence[Aborted]) -> None:
         self.ahead = sorted(aborted, key=lambda each: each.first_offset, reverse=True)
@@ -323,7 +322,7 @@ class _Transactions:
 def _sum(base: Numbers, delta: Numbers) -> Numbers:
     """Returns the sum.
 
-    :raises InvalidRecord: it has more than 64 bits.
+    :raises InvalidRecord: the sum has more than 64 bits.
     """
     total = base + delta
     if (((base ^ total) & (delta ^ total)) < 0).any():

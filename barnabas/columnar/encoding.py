@@ -1,12 +1,11 @@
 """Encodes Arrow columns as record batches (format v2): numpy computes lengths and varints, Arrow joins the bytes.
 
-Knows nothing of topics and connections. Who sends a batch stamps the producer id on it.
+Knows nothing of topics and connections. The writer of a batch adds the producer id.
 
-A record is a few small integers around two byte strings. The integers of all records are written at once, as an array
-of prefixes (length, attributes, deltas, length of the key), one of middles (length of the value) and one of suffixes
+A record consists of a few small integers around two byte strings. The integers of all records are written as three
+arrays: of prefixes (length, attributes, deltas, length of the key), middles (length of the value) and suffixes
 (headers). Arrow then joins prefix, key, middle, value and suffix of each record with one ``memcpy`` each. The buffer of
-the joined array is all batches, one after the other: the prefix of a batch's first record has room for the batch's
-header.
+the joined array contains all batches: the prefix of a batch's first record has room for the batch's header.
 """
 
 from collections.abc import Sequence
@@ -104,7 +103,7 @@ def encode_runs(
     Run i is the records from ``bounds[i]`` to ``bounds[i + 1]``; a writer has one run for each partition. Batches are
     in order, and have at most `max_batch_bytes` before compression. A larger record has a batch of its own.
 
-    :raises ValueError: a header has no key; Java's producer refuses that too.
+    :raises ValueError: a header has no key; Java's producer refuses that, too.
     """
     made: list[tuple[int, Encoded]] = []
     if not len(columns.timestamps):
@@ -176,9 +175,7 @@ def binary(column: pa.Array | None) -> pa.Array | None:
 
 
 def _cuts(ends: Integers, start: int, stop: int, limit: int) -> list[tuple[int, int]]:
-    """Returns where batches begin and end, so that each holds as many records as fit into `limit` bytes, but at least
-    one.
-    """
+    """Returns the bounds of batches, each with as many records as fit into `limit` bytes, at least one."""
     cuts = []
     room = max(limit - HEADER_SIZE, 1)
     while start < stop:
@@ -200,7 +197,7 @@ def _joinable(cuts: list[tuple[int, int, int]], at: int, ends: Integers) -> int:
 
 
 def _compressed(batch: Writable, compression: Compression, level: int | None) -> bytearray:
-    """Returns a batch with the same room for its header and compressed records."""
+    """Returns the batch with compressed records, and room for its header."""
     from barnabas.records.compression import compress
 
     packed = compress(compression, memoryview(batch)[HEADER_SIZE:], level)
@@ -255,9 +252,7 @@ def _varint_size(number: int) -> int:
 
 
 def _join(columns: _Pieces, starts: Integers) -> tuple[memoryview, npt.NDArray[np.int32]]:
-    """Returns the batches that begin with the records at `starts`, without headers, and where each record ends in
-    them.
-    """
+    """Returns the batches that begin with the records at `starts`, without headers, and the records' ends in them."""
     timestamps = columns.timestamps
     count = len(timestamps)
     first = np.repeat(starts, np.diff(starts, append=count))
@@ -355,7 +350,7 @@ def _binary_array(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int32]) -
 
 
 def _suffixes(headers: pa.Array) -> pa.Array:
-    """Returns what follows each record's value: the number of headers, then the key and value of each.
+    """Returns the bytes after each record's value: the number of headers, then the key and value of each.
 
     A null list means no headers, as for Spark's connector.
     """
@@ -381,7 +376,7 @@ def _suffixes(headers: pa.Array) -> pa.Array:
 
 
 def _entries(lists: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
-    """Returns all entries of the lists, and where each list starts and ends among them."""
+    """Returns all entries of the lists, and the bounds of each list among them."""
     bounds = _offsets(lists)
     return bounds - bounds[0], lists.values.slice(bounds[0], bounds[-1] - bounds[0])
 

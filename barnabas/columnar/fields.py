@@ -1,7 +1,6 @@
-"""Reads the fields of many records at once, each as an array: the deltas, and the positions of keys, values and
-headers.
+"""Reads the fields of many records at once, each as an array: deltas, and positions of keys, values and headers.
 
-Knows nothing of batches: the caller passes where each record starts.
+Knows nothing of batches: the caller passes the positions of the records.
 """
 
 from typing import Final, NamedTuple
@@ -73,7 +72,7 @@ def read_fields(data: bytes | memoryview, array: Bytes, starts: Places) -> Field
 
 
 def _read_headers(data: bytes | memoryview, array: Bytes, at: Places, ends: Places) -> tuple[Headers | None, Places]:
-    """Returns the headers of the records whose header counts are at these positions, and where the headers end."""
+    """Returns the headers of the records whose header counts are at these positions, and the ends of the headers."""
     counts, ends_of_headers = read_varints(array, at)
     if ((counts < 0) | (counts > (ends - ends_of_headers) // 2)).any():  # a header has two lengths of at least one byte
         raise InvalidRecord("A record claims more headers than it has bytes.")
@@ -101,7 +100,7 @@ def _read_headers(data: bytes | memoryview, array: Bytes, at: Places, ends: Plac
 
 
 def _read_one_by_one(data: bytes | memoryview, at: int, table: Numbers) -> int:
-    """Fills the columns of `table` with the headers from `at` on; returns where they end."""
+    """Fills the columns of `table` with the headers from `at` on; returns their end."""
     rows = []
     try:
         for _ in range(table.shape[1]):

@@ -23,7 +23,7 @@ FEW: Final = 16  # keys; hashing so few one by one is as fast as in columns
 
 
 class NoSuchPartition(Exception):
-    """A record names a partition that its topic does not have."""
+    """The partition of a record does not exist."""
 
 
 class StickyPartitions:

@@ -1,6 +1,6 @@
 """Reads the zigzag varints of many records at once: takes an array of positions, returns an array of numbers.
 
-Knows nothing of records. Refuses what ``barnabas.records.varint`` refuses, which reads one number at a time.
+Knows nothing of records. It refuses the same numbers as ``barnabas.records.varint``, which reads one number at a time.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def read_varints(data: Bytes, at: Places, *, strict: bool = True) -> tuple[Numbers, Places]:
-    """Returns the 32-bit numbers at these positions, and where each of them ends.
+    """Returns the 32-bit numbers at these positions, and their ends.
 
     Beyond the end of `data` its last byte is repeated, so the caller has to check the ends.
 

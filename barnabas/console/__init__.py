@@ -1,4 +1,4 @@
 """The console: pages that show a Kafka cluster in the browser.
 
-Knows nothing of the broker's internals; it asks any Kafka by a client.
+Knows nothing of the broker: it reads any Kafka cluster through a client.
 """

@@ -1,7 +1,7 @@
-"""Who may use the console: a session in a cookie, and a token in each form against requests of other sites.
+"""The access to the console: a session in a cookie, and a token in each form against requests of other sites.
 
-Knows nothing of what the pages show. Cookies and tokens are signed with a key of this process; what is kept is who has
-logged in, where these are the broker's users. The cookie is SameSite=Strict and named by the port, because browsers
+Knows nothing of the pages. Cookies and tokens are signed with a key of this process; its only state is the users who
+have logged in, if these are the broker's. The cookie is SameSite=Strict, and its name has the port, because browsers
 share the cookies of a host between its ports.
 """
 
@@ -19,18 +19,18 @@ from barnabas.console.users import User, Users
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
 FIELD: Final = "csrf"
-"""The field of forms, and the header of htmx, with the token."""
+"""The name of the form field, and of htmx's header, with the token."""
 
 HEADER: Final = "x-csrf"
 LASTS_S: Final = 12 * 3600
 MOST_USERS: Final = 1000
-"""How many sessions of users are kept: the oldest ends where there are more."""
+"""The maximum number of sessions of users; the oldest is ended if there are more."""
 
 
 class Access:
     """The sessions of one console.
 
-    :param token: what users must know; None where only this machine reaches the console
+    :param token: the password of users; None if only this machine can reach the console
     :param users: the broker's users, who log in instead
     """
 
@@ -52,18 +52,18 @@ class Access:
         return kind.lower() == "bearer" and self.is_token(given.strip())
 
     def session(self, request: Request) -> str | None:
-        """Returns the name of the request's session; None if it has none that this process has begun, or it is over."""
+        """Returns the name of the request's session; None if it has none of this process, or it has expired."""
         name, _, signature = request.cookies.get(_cookie(request), "").partition(".")
         if not name or not _equal(signature, self._signed(f"session {name}")):
             return None
         return name if int(name.partition("-")[0]) > self._clock.monotonic() else None
 
     def user(self, request: Request) -> User | None:
-        """Returns the broker's user who has logged in."""
+        """Returns the broker's user of the session."""
         return self._users.get(self.session(request) or "")
 
     def begin(self, user: User | None = None) -> str:
-        """Returns the name of a new session: when it ends, and what nobody guesses."""
+        """Begins a session and returns its name, which has its expiry and a random part."""
         now = int(self._clock.monotonic())
         name = f"{now + LASTS_S}-{secrets.token_urlsafe(18)}"
         if user is not None:
@@ -74,7 +74,7 @@ class Access:
         return name
 
     def remember(self, request: Request, response: Response, session: str) -> None:
-        """Has the browser send the session with its next requests."""
+        """Sets the cookie of the session."""
         value = f"{session}.{self._signed(f'session {session}')}"
         response.set_cookie(
             _cookie(request), value, max_age=LASTS_S, httponly=True, samesite="strict", secure=_is_https(request),
@@ -90,7 +90,7 @@ class Access:
 
     @property
     def has_login(self) -> bool:
-        """Whether somebody has to log in."""
+        """Whether users have to log in."""
         return self._token is not None or self.users is not None
 
     def may_enter(self, request: Request) -> bool:
@@ -100,11 +100,11 @@ class Access:
         return self._token is None or self.session(request) is not None or self._has_bearer(request)
 
     def form_token(self, session: str) -> str:
-        """Returns what forms of a session have to send."""
+        """Returns the token of a session's forms."""
         return self._signed(f"form {session}")
 
     def may_change(self, request: Request, given: str) -> bool:
-        """Returns whether a POST was sent from a page of this console, or by a program that has the token."""
+        """Returns whether a POST comes from a page of this console, or from a program with the token."""
         if self._has_bearer(request):
             return True  # a browser adds no such header for pages of other sites
         session = self.session(request)
@@ -112,12 +112,12 @@ class Access:
 
 
 def _equal(given: str, wanted: str) -> bool:
-    """Compares texts in constant time. As bytes, since what is given need not be ASCII."""
+    """Compares texts in constant time, as bytes, since `given` may not be ASCII."""
     return hmac.compare_digest(given.encode(), wanted.encode())
 
 
 def _is_https(request: Request) -> bool:
-    """Returns whether the browser speaks TLS, to this process or to a proxy in front of it."""
+    """Returns whether the browser uses TLS, to this process or to a proxy before it."""
     return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "").lower())
 
 
@@ -126,12 +126,12 @@ def _cookie(request: Request) -> str:
 
 
 def login_address(request: Request) -> str:
-    """Returns the address of the login, which leads to the requested page."""
+    """Returns the address of the login page, which redirects to the requested page."""
     where = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return f"{LOGIN}?then={quote(where, safe='')}"
 
 
 def within(address: str) -> str:
-    """Returns an address of this console; the first page instead of any other site's."""
+    """Returns an address of this console; the first page instead of another site's address."""
     is_own = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
     return address if is_own else "/"

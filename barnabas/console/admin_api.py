@@ -1,4 +1,4 @@
-"""A client of the admin API of a Barnabas broker for tests: by HTTP, with its token.
+"""An HTTP client of the admin API of a Barnabas broker for tests.
 
 Knows nothing of what the API does.
 """
@@ -14,9 +14,9 @@ TIMEOUT_S: Final = 10
 
 
 class Refused(click.ClickException):
-    """The API has answered with an error.
+    """The API has responded with an error.
 
-    :param status: of the answer
+    :param status: of the response
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -25,10 +25,10 @@ class Refused(click.ClickException):
 
 
 def ask(url: str, token: str | None, method: str, path: str, body: str | None = None, kind: str = "text/plain") -> Any:
-    """Returns the answer.
+    """Sends a request and returns the content of the response.
 
-    :raises Refused: it is an error
-    :raises click.ClickException: there is none
+    :raises Refused: the response is an error
+    :raises click.ClickException: there is no response
     """
     headers = {"content-type": kind, **({"authorization": f"Bearer {token}"} if token else {})}
     data = None if body is None else body.encode()

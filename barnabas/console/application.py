@@ -1,7 +1,7 @@
-"""The console's ASGI application: each address with its page, who may enter, and errors as pages.
+"""The console's ASGI application: the addresses of pages, access to them, and errors as pages.
 
-Knows nothing of what pages show. Values are escaped by jinja2; the Content-Security-Policy lets a browser run the
-console's own files only, and no script within a page.
+Knows nothing of the content of pages. Values are escaped by jinja2; the Content-Security-Policy allows only scripts of
+the console's own files, none within a page.
 """
 
 import json
@@ -35,7 +35,7 @@ from barnabas.console.users import User, Users, WrongPassword
 LARGEST_FORM: Final = 4 << 20
 
 _DENIED: Final = re.compile(r"(Topic|Group|Cluster|TransactionalId|DelegationToken)AuthorizationFailed\b")
-"""How Kafka's names of errors begin that say that an ACL is missing."""
+"""The beginnings of Kafka's names of errors that indicate a missing ACL."""
 
 HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -49,9 +49,9 @@ HEADERS: Final = {
 class Console:
     """The pages of one cluster.
 
-    :param token: what users must know; None where only this machine reaches the console
-    :param users: the broker's users, each of whom has a client of their own instead of ``client``
-    :param sources: what is known beside the cluster: a schema registry, an admin API, a broker's log directories
+    :param token: the password of users; None if only this machine can reach the console
+    :param users: the broker's users, each with an own client instead of ``client``
+    :param sources: further sources: a schema registry, an admin API, a broker's log directories
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Console:
                 found = await run_in_threadpool(self._found, route, page_request)
             except _Problem as problem:
                 return self._problem(request, *problem.args)
-            except WrongPassword:  # it was changed meanwhile
+            except WrongPassword:  # it has been changed
                 response = self._closed(request)
                 self._access.end(request, response)
                 return response
@@ -175,7 +175,7 @@ class Console:
 
     def _problem(self, request: Request, status: int, message: str, hint: str) -> Response:
         template = "problem_part.html" if request.headers.get("hx-request") else "problem.html"
-        # htmx swaps in no answer with an error's status: what went wrong would not be seen.
+        # htmx does not show responses with the status of an error.
         shown_status = 200 if request.headers.get("hx-request") else status
         return self._page(request, Shown(template, {"message": message, "hint": hint}, shown_status))
 
@@ -210,7 +210,7 @@ class Console:
         return response
 
     async def _new_session(self, form: dict[str, str]) -> str:
-        """Returns the name of a session. :raises _Problem: who asks for it may not have one"""
+        """Returns the name of a new session. :raises _Problem: the login is refused"""
         from kafka.errors import KafkaError
 
         from barnabas.cli.client import error_text
@@ -240,11 +240,11 @@ class Console:
 
 
 class _Problem(Exception):
-    """What is shown instead of a page: status, message and hint."""
+    """A problem that is shown instead of a page: status, message and hint."""
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """Returns the fields of a form. :raises HTTPException: it is too large, or no form"""
+    """Returns the fields of a form. :raises HTTPException: it is too large, or not a form"""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

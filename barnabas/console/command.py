@@ -25,7 +25,7 @@ TOKEN = "BARNABAS_CONSOLE_TOKEN"
 def console(cluster: Cluster, listener: str, schema_registry: str | None, admin_api: str | None) -> None:
     """Show a cluster in the browser.
 
-    The pages are for this machine only. With a token in the variable BARNABAS_CONSOLE_TOKEN, which users are asked for,
+    The pages are for this machine only. With a token in the variable BARNABAS_CONSOLE_TOKEN, the password of users,
     they may have another address.
 
     \b

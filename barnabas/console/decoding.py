@@ -1,4 +1,4 @@
-"""Bytes as a page shows them: text, JSON, Avro and Protobuf with their schemas, Protobuf without, hex.
+"""Decodes bytes for pages: text, JSON, Avro and Protobuf with schemas, Protobuf without a schema, hex.
 
 Knows nothing of topics. The libraries of Avro and Protobuf are imported when a value needs them.
 """
@@ -15,33 +15,33 @@ import click
 from barnabas.pipelines.values.framing import HEADER_BYTES, Undecodable, message_indexes, schema_id_of
 
 SHOWN_CHARACTERS: Final = 2_000
-"""How much of a key or value a list shows."""
+"""The maximum length of a key or value in a list, in characters."""
 
 KINDS: Final = ("auto", "text", "json", "avro", "protobuf", "hex")
 
 
 MISSING_S: Final = 30
-"""How long the answer of the registry is kept: a schema that was missing may be registered."""
+"""The time for which a response of the registry is cached: a missing schema may be registered later."""
 
 
 class Schema(NamedTuple):
-    """A schema as the registry has it."""
+    """A schema of the registry."""
 
     kind: str
     text: str
-    references: tuple[tuple[str, str], ...]  #: names and texts, what each needs before it
+    references: tuple[tuple[str, str], ...]  #: names and texts, dependencies first
 
 
 class NoSchema(ValueError):
-    """The schema of a value cannot be had."""
+    """The schema of a value is not available."""
 
 
 def decoded(
     data: bytes | None, kind: str = "auto", registry: str | None = None, limit: int = SHOWN_CHARACTERS
 ) -> dict[str, Any]:
-    """Returns bytes as text, with their kind, whether that is all, and a note on their schema or why they have none.
+    """Returns bytes as text, with their kind, whether the text is complete, and a note on their schema or its absence.
 
-    :param kind: one of ``KINDS``; with auto it is found out
+    :param kind: one of ``KINDS``; auto detects it
     :param registry: the URL of a schema registry
     """
     if data is None:
@@ -49,7 +49,7 @@ def decoded(
     if kind != "auto":
         try:
             found, text, note = kind, *_AS[kind](data, registry)
-        except Exception as error:  # whatever a library says of bytes that are not of its kind
+        except Exception as error:  # any error of a library
             found, text, note = "hex", data[:limit].hex(" "), f"not {kind}: {error}"
     else:
         found, text, note = _guessed(data, registry)
@@ -62,7 +62,7 @@ def _guessed(data: bytes, registry: str | None) -> tuple[str, str, str]:
         try:
             schema_kind = _schema(registry, schema_id_of(data))[0].lower()
             return schema_kind, *_AS[schema_kind](data, registry)
-        except Exception:  # it only looked like a value with a schema
+        except Exception:  # the bytes only resemble a value with a schema
             pass
     try:
         text = data.decode("utf-8")
@@ -127,7 +127,7 @@ def _avro_schema(registry: str | None, number: int) -> Any:
 
 
 def _protobuf(data: bytes, registry: str | None) -> tuple[str, str]:
-    """Returns the message by its schema; without one its fields by their numbers, as ``protoc --decode_raw`` does."""
+    """Returns the message by its schema; without a schema its fields by number, as ``protoc --decode_raw`` does."""
     if registry is None or data[:1] != b"\0":
         return _pretty(raw_fields(data)), "without a schema: fields by number"
     from google.protobuf.json_format import MessageToJson
@@ -168,7 +168,7 @@ _AS: Final[Mapping[str, Callable[[bytes, str | None], tuple[str, str]]]] = {
 
 
 def _schema(registry: str | None, number: int) -> Schema:
-    """Returns a schema. :raises NoSchema: the registry does not have it, or there is none"""
+    """Returns a schema. :raises NoSchema: the registry does not have it, or there is no registry"""
     if registry is None:
         raise NoSchema("no schema registry is known")
     found = _schema_or_error(registry, number, int(time.monotonic() // MISSING_S))
@@ -179,7 +179,9 @@ def _schema(registry: str | None, number: int) -> Schema:
 
 @lru_cache(1024)
 def _schema_or_error(registry: str, number: int, when: int) -> Schema | str:
-    """Returns a schema, or why there is none: a search through bytes that only look like one asks once for each id."""
+    """Returns a schema, or why there is none, cached for each id, since many values may only resemble one with a
+    schema.
+    """
     from barnabas.cli.schemas import Client
 
     client = Client(registry)
@@ -228,7 +230,7 @@ def raw_fields(data: bytes, depth: int = 0) -> list[dict[str, Any]]:
 
 
 def _inner(part: bytes, depth: int) -> Any:
-    """Returns the bytes of a field as text, else as a message, else as they are."""
+    """Returns the bytes of a field as text, as a message, or unchanged."""
     try:
         text = part.decode("utf-8")
         if not _has_controls(text):

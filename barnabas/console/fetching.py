@@ -1,6 +1,6 @@
-"""Fetches batches from the leaders of partitions, by requests of our own: what a consumer would hide is seen.
+"""Fetches batches from the leaders of partitions, without a consumer, which would hide some records.
 
-Knows nothing of pages. Nothing is fetched beyond the bytes that are asked for, except that a first batch is whole.
+Knows nothing of pages. A fetch returns at most the requested bytes, except that the first batch is whole.
 """
 
 import time
@@ -18,14 +18,14 @@ from barnabas.records.record import Record, records_of
 from barnabas.wire.messages.fetch import FetchRequest
 
 BYTES: Final = 512 << 10
-"""How much of a partition one request asks for."""
+"""The maximum size of a partition's data in one request, in bytes."""
 
 READ_S: Final = 5.0
-"""How long a page reads: compacted logs have many offsets without a record."""
+"""The maximum time that a page reads: compacted logs have many offsets without a record."""
 
 
 class Found(NamedTuple):
-    """A record where it stands."""
+    """A record and its position."""
 
     partition: int
     record: Record
@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What one partition has answered."""
+    """The response for one partition."""
 
     batches: list[RecordBatch]
     log_start: int
@@ -51,7 +51,7 @@ class Fetched(NamedTuple):
 class Topic:
     """A topic, as partitions with leaders.
 
-    :param described: as kafka-python's admin client describes it
+    :param described: as described by kafka-python's admin client
     """
 
     def __init__(self, admin: Any, described: Mapping[str, Any]) -> None:
@@ -65,14 +65,15 @@ class Topic:
         }
 
     def check(self, partition: int) -> None:
-        """Checks that there is such a partition. :raises Missing: there is none"""
+        """Checks that the partition exists. :raises Missing: it does not"""
         if partition not in self.leaders:
             raise Missing(f"There is no partition {partition} of a topic {self.name}.")
 
     def fetch(self, offsets: Mapping[int, int], size: int = BYTES, max_wait_ms: int = 0) -> dict[int, Fetched]:
-        """Fetches partitions from offsets on, with one request to each leader. Partitions without one are left out.
+        """Fetches partitions from these offsets, with one request to each leader. Partitions without a leader are left
+        out.
 
-        :raises click.ClickException: a broker answers with an error
+        :raises click.ClickException: a broker responds with an error
         """
         by_leader: dict[int, dict[int, int]] = defaultdict(dict)
         for partition, offset in offsets.items():
@@ -104,7 +105,9 @@ class Topic:
         )
 
     def bounds(self, partitions: list[int], timestamp: int | None = None) -> dict[int, tuple[int, int, int]]:
-        """Returns, by partition, the first offset, the end, and the first offset of a timestamp (or the end)."""
+        """Returns, by partition, the first offset, the end offset, and the first offset of a timestamp (or the end
+        offset).
+        """
         from kafka import TopicPartition
         from kafka.admin import OffsetSpec
 
@@ -122,7 +125,7 @@ class Topic:
         }  # fmt: skip
 
     def records(self, partition: int, offset: int, end: int) -> Iterator[Found]:
-        """Yields records from an offset on, up to an end that is not included; stops after ``READ_S``."""
+        """Yields the records from an offset to before `end`; stops after ``READ_S``."""
         deadline = time.monotonic() + READ_S
         while offset < end and time.monotonic() < deadline:
             fetched = self.fetch({partition: offset}).get(partition)
@@ -138,7 +141,7 @@ class Topic:
 
 
 def whole_batches(records: Any) -> Iterator[RecordBatch]:
-    """Yields the whole batches of a response; the last may have been cut by the size that was asked for."""
+    """Yields the whole batches of a response; the last one may be truncated to the requested size."""
     data = b"" if records is None else bytes(records)
     at = 0
     while at + 12 <= len(data):

@@ -1,4 +1,4 @@
-"""How values look in pages: sizes, times, parts of addresses.
+"""Formats values for pages: sizes, times, parts of addresses.
 
 Knows nothing of pages.
 """
@@ -15,7 +15,7 @@ def part(text: object) -> str:
 
 
 def size(number: int | None) -> str:
-    """Returns bytes in words: 1.5 MiB."""
+    """Returns a number of bytes with a unit: 1.5 MiB."""
     if number is None:
         return "unknown"
     value, units = float(number), ["bytes", "KiB", "MiB", "GiB", "TiB"]
@@ -36,7 +36,7 @@ def moment(timestamp: int | None) -> str:
 
 
 def number(value: int | None) -> str:
-    """Returns a number with its thousands apart."""
+    """Returns a number with thousands separators."""
     return "unknown" if value is None else f"{value:,}"
 
 

@@ -1,6 +1,6 @@
-"""How far groups were behind, over time, and its picture.
+"""The lags of groups over time, and their chart.
 
-Knows nothing of groups but their names. A lag is noted while somebody looks at its group: nothing is asked otherwise.
+Knows nothing of groups except their names. A lag is recorded only when a page of its group is open.
 """
 
 from collections import OrderedDict
@@ -20,13 +20,13 @@ class Point(NamedTuple):
 
 
 class Lags:
-    """The latest lags of the groups that were looked at last."""
+    """The latest lags of the groups that were shown last."""
 
     def __init__(self) -> None:
         self._by_group: OrderedDict[str, list[Point]] = OrderedDict()
 
     def note(self, group: str, time_ms: int, lag: int) -> list[Point]:
-        """Notes a lag, and returns all that are known of the group."""
+        """Records a lag, and returns all recorded lags of the group."""
         points = [*self._by_group.pop(group, ()), Point(time_ms, lag)][-MOST_POINTS:]
         self._by_group[group] = points
         while len(self._by_group) > MOST_GROUPS:
@@ -35,7 +35,7 @@ class Lags:
 
 
 class Chart(NamedTuple):
-    """A line as SVG has it."""
+    """A line in SVG."""
 
     points: str
     most: int
@@ -43,7 +43,7 @@ class Chart(NamedTuple):
 
 
 def chart(points: list[Point]) -> Chart:
-    """Returns the line through points, from the left to the right and from zero to the largest lag."""
+    """Returns the line through the points, from left to right, and from zero to the largest lag."""
     first, last = points[0].time_ms, points[-1].time_ms
     most = max(max(each.lag for each in points), 1)
     width_ms = max(last - first, 1)

@@ -12,7 +12,7 @@ from barnabas.log.limits import MAX_OFFSET
 
 
 class Sources(NamedTuple):
-    """Where the pages have from what they show."""
+    """The sources of the pages' data."""
 
     client: Client
     lags: Lags
@@ -29,14 +29,14 @@ class PageRequest(NamedTuple):
     sources: Sources
     path: Mapping[str, str]
     query: Mapping[str, str]
-    form: Mapping[str, str] = {}  #: of a POST
+    form: Mapping[str, str] = {}  #: the fields of a POST
 
     def text(self, name: str, default: str = "") -> str:
         """Returns a field of the form or of the query, without the space around it."""
         return (self.form if name in self.form else self.query).get(name, default).strip()
 
     def whole(self, name: str, default: int = 0) -> int:
-        """Returns a number from 0 on. :raises ValueError: the text is none"""
+        """Returns a number of 0 or more. :raises ValueError: the text is not such a number"""
         text = self.text(name)
         if not text:
             return default
@@ -54,13 +54,13 @@ class Shown(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A redirect to another address, which the browser gets after a change."""
+    """A redirect to another address, as the response to a change."""
 
     address: str
 
 
 class Data(NamedTuple):
-    """An answer as JSON, for programs."""
+    """A response in JSON, for programs."""
 
     content: Any
 

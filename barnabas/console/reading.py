@@ -1,6 +1,6 @@
-"""Reads what the pages show from any Kafka cluster, with kafka-python.
+"""Reads the data of the pages from any Kafka cluster, with kafka-python.
 
-Knows nothing of HTTP and HTML. Every function blocks: the application calls them in threads.
+Knows nothing of HTTP and HTML. All functions block: the application calls them in threads.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _OF_TOPIC: Final = ("DYNAMIC_TOPIC_CONFIG", "TOPIC_CONFIG")
 
 
 class Client(Protocol):
-    """How a cluster is reached: ``barnabas.cli.client.Cluster`` is one."""
+    """The access to a cluster: ``barnabas.cli.client.Cluster`` implements it."""
 
     bootstrap_server: str
 
@@ -29,11 +29,11 @@ class Client(Protocol):
 
 
 class Missing(Exception):
-    """There is no such topic or partition."""
+    """A topic or partition does not exist."""
 
 
 class Page(NamedTuple):
-    """Some of many: the items of one page, and where it stands."""
+    """A page of a list: its items and its number."""
 
     items: list[Any]
     number: int  #: from 1
@@ -42,7 +42,7 @@ class Page(NamedTuple):
 
     @classmethod
     def of(cls, items: list[Any], number: int, size: int) -> "Page":
-        """Returns a page; a number beyond the last is the last."""
+        """Returns a page; numbers beyond the last one return the last one."""
         pages = max(1, -(-len(items) // size))
         number = min(max(number, 1), pages)
         return cls(items[(number - 1) * size : number * size], number, pages, len(items))
@@ -64,21 +64,21 @@ def overview(client: Client) -> dict[str, Any]:
 
 
 def _releases(features: Mapping[str, tuple[int, int]]) -> str:
-    """Returns the metadata versions that a broker supports, by the releases that brought them."""
+    """Returns the metadata versions that a broker supports, as releases of Kafka."""
     if METADATA_VERSION not in features:
         return "unknown"
     return " to ".join(str(METADATA_VERSIONS.get(each, each)) for each in features[METADATA_VERSION])
 
 
 def _health(admin: Any) -> dict[str, int]:
-    """Returns how many topics and partitions there are, and how many have too few replicas in sync, or no leader."""
+    """Returns the numbers of topics, partitions, under-replicated partitions, and partitions without a leader."""
     found = [_summary(each) for each in admin.describe_topics()]
     sums = {name: sum(each[name] for each in found) for name in ("partitions", "under_replicated", "offline")}
     return {"topics": len(found), **sums}
 
 
 def topics(client: Client, search: str, page: int, size: int) -> Page:
-    """Returns the topics whose name contains a text."""
+    """Returns the topics whose names contain a text."""
     with client.admin() as admin:
         described = {each["name"]: each for each in admin.describe_topics()}
     found = Page.of(sorted(name for name in described if search.lower() in name.lower()), page, size)
@@ -98,7 +98,7 @@ def _summary(topic: dict[str, Any]) -> dict[str, Any]:
 
 
 def topic(client: Client, name: str, page: int, size: int) -> dict[str, Any]:
-    """Returns a topic's partitions, of one page, and its configs. :raises Missing: there is no such topic"""
+    """Returns a topic's configs and one page of its partitions. :raises Missing: the topic does not exist"""
     from kafka.admin import ConfigResource
 
     with client.admin() as admin:
@@ -125,9 +125,9 @@ def topic(client: Client, name: str, page: int, size: int) -> dict[str, Any]:
 
 
 def destroyed(client: Client, name: str) -> dict[str, Any]:
-    """Returns what goes with a topic: partitions, records, bytes, and the groups that have read it.
+    """Returns what a deletion of the topic removes: partitions, records, bytes, and the groups that have read it.
 
-    :raises Missing: there is no such topic
+    :raises Missing: the topic does not exist
     """
     from kafka import TopicPartition
     from kafka.admin import OffsetSpec
@@ -143,7 +143,7 @@ def destroyed(client: Client, name: str) -> dict[str, Any]:
 
 
 def _sizes(admin: Any, name: str) -> dict[int, int]:
-    """Returns the bytes of each partition's largest replica; empty if the broker does not tell."""
+    """Returns the size of each partition's largest replica in bytes; empty if the broker does not return it."""
     from kafka.errors import KafkaError
 
     sizes: dict[int, int] = {}
@@ -160,14 +160,14 @@ def _sizes(admin: Any, name: str) -> dict[int, int]:
 
 
 def existing(admin: Any, name: str) -> dict[str, Any]:
-    """Returns a topic as an admin client describes it.
+    """Returns the description of a topic by an admin client.
 
-    :raises Missing: there is none of that name
-    :raises click.ClickException: the broker does not tell
+    :raises Missing: the topic does not exist
+    :raises click.ClickException: the broker responds with an error
     """
     from barnabas.cli.client import check_code
 
-    described: dict[str, Any] = admin.describe_topics([name])[0]  # this creates none
+    described: dict[str, Any] = admin.describe_topics([name])[0]  # does not create the topic
     if described["error_code"] in _MISSING:
         raise Missing(f"There is no topic {name}.")
     check_code(described["error_code"])

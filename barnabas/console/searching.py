@@ -1,6 +1,6 @@
-"""Which records a search finds: by key, value, header, or a path within JSON.
+"""Searches records by key, value, header, or a path in JSON.
 
-Knows nothing of where records come from. A search reads a batch of them, and says where it goes on.
+Knows nothing of where records come from. Each step of a search reads a number of records, and returns its progress.
 """
 
 import json
@@ -13,31 +13,33 @@ from barnabas.console.decoding import decoded
 from barnabas.console.fetching import Found, Topic
 
 BATCH_S: Final = 0.5
-"""How long one step of a search reads, before it shows how far it is."""
+"""The duration of a step of a search, in seconds."""
 
 FIRST_S: Final = 0.1
-"""How long the first step reads: something is seen at once."""
+"""The duration of the first step, which is short so that results are shown early."""
 
 MOST_FOUND: Final = 500
-"""How many records a search finds, before it has to be made narrower."""
+"""The maximum number of results of a search."""
 
 WHERES: Final = {"any": "key, value or header", "key": "key", "value": "value", "header": "header", "json": "JSON path"}
 
 _NOT_OF_WORDS: Final = re.compile(r"[\s\"\\:,{}\[\]]")
-"""What JSON has between words, where what is shown differs from what was written."""
+"""The characters between tokens of JSON, which may differ between the shown and the written text."""
 
 Matches = Callable[[Found], bool]
 
 
 class Cursor(NamedTuple):
-    """How far a search is: offsets before ``offset`` of this partition, and all partitions before it, are done."""
+    """The progress of a search: all offsets before ``offset`` of this partition, and all partitions before it, are
+    done.
+    """
 
     partition: int
     offset: int
 
     @classmethod
     def parse(cls, text: str) -> "Cursor":
-        """Returns the cursor of a text like ``3:4711``. :raises ValueError: it is none"""
+        """Parses a cursor like ``3:4711``. :raises ValueError: the text is not a cursor"""
         found = re.fullmatch(r"(\d{1,10}):(\d{1,19})", text, re.ASCII)
         if not found:
             raise ValueError(f"The place to go on is {text!r}, but must be a partition and an offset like 3:4711.")
@@ -48,19 +50,19 @@ class Cursor(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one step has found."""
+    """The result of one step."""
 
     found: list[Found]
-    cursor: Cursor | None  #: where the next step begins; None at the end
+    cursor: Cursor | None  #: the start of the next step; None at the end
     done: int
     total: int
 
 
 def matching(where: str, text: str, registry: str | None) -> Matches:
-    """Returns what says whether a record is found.
+    """Returns a function that returns whether a record matches.
 
     :param where: a key of ``WHERES``
-    :raises ValueError: the text is no path with a value
+    :raises ValueError: the text is not a path with a value
     """
     if where == "json":
         return _json_matching(text, registry)
@@ -93,9 +95,9 @@ def matching(where: str, text: str, registry: str | None) -> Matches:
 
 
 def _plain_text(data: bytes) -> str | None:
-    """Returns a text as it was written; None for what is shown in another form, such as hex or by a schema.
+    """Returns a text unchanged; None for values in another form, such as hex or with a schema.
 
-    JSON is shown with other spaces and without escapes, which a search for a word need not make of every record.
+    JSON is shown with other spaces and without escapes; a search for a word skips this conversion.
     """
     if data[:1] == b"\0":
         return None
@@ -107,7 +109,7 @@ def _plain_text(data: bytes) -> str | None:
 
 
 def _json_matching(text: str, registry: str | None) -> Matches:
-    """Returns the search for ``$.customer.name = Ada``; without a value, for records that have the path."""
+    """Returns the function for ``$.customer.name = Ada``; without a value it matches records that have the path."""
     path, equals, wanted = text.partition("=")
     steps = re.findall(r"[^.\[\]\s$]+", path)
     if not steps:
@@ -126,7 +128,7 @@ def _json_matching(text: str, registry: str | None) -> Matches:
 
 
 def at_path(value: Any, steps: list[str]) -> list[Any]:
-    """Returns the values at a path; ``*`` is every field or item."""
+    """Returns the values at a path; ``*`` matches every field or item."""
     if not steps:
         return [value]
     step, rest = steps[0], steps[1:]
@@ -147,10 +149,10 @@ def _as_text(value: Any) -> str:
 def step(
     topic: Topic, bounds: Mapping[int, tuple[int, int]], cursor: Cursor, matches: Matches, room: int, seconds: float
 ) -> Step:
-    """Reads records for so many seconds.
+    """Reads records for ``seconds``.
 
-    :param bounds: first offset and end of each partition that is searched
-    :param room: how many records may be found
+    :param bounds: first offset and end offset of each searched partition
+    :param room: the maximum number of results
     """
     found: list[Found] = []
     deadline = time.monotonic() + seconds

@@ -1,7 +1,7 @@
 """The console as a service of a server: ``barnabas.console.listener``.
 
-Knows nothing of the pages, which are imported when somebody connects. It asks its own broker by a client, as it would
-ask any other.
+Knows nothing of the pages, which are imported at the first connection. It reads its own broker through a client, as any
+other cluster.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ CLIENT: Final = "barnabas.console.client.config"
 PACKAGES: Final = ("jinja2", "kafka", "rich")
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-"""The SASL mechanisms that need a user and a password, and nothing else."""
+"""The SASL mechanisms that only need a user and a password."""
 
 
 class ConsoleService(HttpService):
@@ -31,7 +31,7 @@ class ConsoleService(HttpService):
         self._owner = server
 
     async def start(self) -> None:
-        """Binds the address. A node that is only a controller has no listener for clients, and serves no console."""
+        """Binds the address. A node that is only a controller has no listener for clients, so it serves no console."""
         if self._owner.config.is_broker:
             await super().start()
 
@@ -49,7 +49,7 @@ class ConsoleService(HttpService):
         if mechanism:
             protocol = config.advertised_listeners[0].security_protocol
             sources["users"] = Users(server, {**properties, "security.protocol": protocol}, mechanism)
-        else:  # faults, requests seen and files are none of what ACLs are on
+        else:  # ACLs do not cover faults, recorded requests and files
             sources |= {
                 "admin_api": urls.get("admin"),
                 "admin_token": config["barnabas.admin.token"],
@@ -60,7 +60,7 @@ class ConsoleService(HttpService):
 
 
 def needs_properties(server: Server) -> bool:
-    """Returns whether clients need more than the address of the first listener."""
+    """Returns whether clients need further properties than the address of the first listener."""
     config = server.config
     return config.is_broker and config.advertised_listeners[0].security_protocol != "PLAINTEXT"
 
@@ -68,7 +68,7 @@ def needs_properties(server: Server) -> bool:
 def new_service(server: Server) -> ConsoleService:
     """Returns the service of a server.
 
-    :raises ConfigError: other machines would reach it without a login, a package is missing, or its client needs
+    :raises ConfigError: other machines could use it without a login, a package is missing, or its client needs
         properties
     """
     text, config = server.config[LISTENER], server.config
@@ -86,7 +86,7 @@ def new_service(server: Server) -> ConsoleService:
 
 
 def _check_mechanism(server: Server, mechanism: str) -> None:
-    """Checks that users can log in by it. :raises ConfigError: they cannot"""
+    """Checks that users can log in by the mechanism. :raises ConfigError: they cannot"""
     config = server.config
     if config[TOKEN]:
         raise ConfigError(TOKEN, "[hidden]", f"left out where {MECHANISM} is set")

@@ -1,7 +1,7 @@
-"""The console's users where they are the broker's own: each session asks the cluster as the user who has logged in.
+"""The broker's users as users of the console: each session has a client with the credentials of its user.
 
-Knows nothing of HTTP and cookies. Passwords are kept in memory alone, as long as their session lasts: each page logs in
-anew, so that a changed password or a deleted user counts at once.
+Knows nothing of HTTP and cookies. Passwords are kept only in memory, for the time of their session. Each page logs in
+anew, so that a changed password or a deleted user has an effect immediately.
 """
 
 import contextlib
@@ -13,25 +13,25 @@ from barnabas.console.lags import Lags
 from barnabas.diagnosis import probe
 
 ANSWERS_MS: Final = 5000
-"""How long a page waits for a broker: kafka-python tries again where a user is refused."""
+"""The maximum time for a broker: kafka-python retries if a user is refused."""
 
 
 class WrongPassword(Exception):
-    """The broker does not know the user, or the password is another."""
+    """The user is unknown, or the password is wrong."""
 
 
 class User(NamedTuple):
-    """Who a session is of."""
+    """The user of a session."""
 
     name: str
     client: Cluster
-    lags: Lags  #: of this user alone: others may not see the same groups
+    lags: Lags  #: only of this user, since others may not see the same groups
 
 
 class Users:
     """The users of one cluster.
 
-    :param properties: of the client, as those of TLS; those of SASL are left out
+    :param properties: of the client, such as those for TLS; those for SASL are ignored
     """
 
     def __init__(self, bootstrap_server: str, properties: Mapping[str, str], mechanism: str) -> None:
@@ -44,8 +44,8 @@ class Users:
     def log_in(self, name: str, password: str) -> User:
         """Logs in to the broker.
 
-        :raises WrongPassword: the broker refuses it
-        :raises kafka.errors.KafkaError: no broker answers
+        :raises WrongPassword: the broker refuses the credentials
+        :raises kafka.errors.KafkaError: no broker responds
         """
         client = _ClusterOfUser(self._bootstrap_server, self._properties, self._mechanism, name, password)
         client.check()
@@ -53,7 +53,7 @@ class Users:
 
 
 class _ClusterOfUser(Cluster):
-    """A cluster as one user sees it."""
+    """A cluster with the credentials of one user."""
 
     def __init__(
         self, bootstrap_server: str, properties: Mapping[str, str], mechanism: str, name: str, password: str
@@ -89,10 +89,10 @@ class _ClusterOfUser(Cluster):
             yield client
 
     def check(self) -> None:
-        """Connects and logs in, once.
+        """Connects and logs in once.
 
-        :raises WrongPassword: a broker listens, but takes no such user
-        :raises kafka.errors.KafkaError: none listens
+        :raises WrongPassword: the broker refuses the credentials
+        :raises kafka.errors.KafkaError: no broker responds
         """
         from kafka import KafkaAdminClient
         from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
@@ -107,10 +107,10 @@ class _ClusterOfUser(Cluster):
         with contextlib.closing(client):
             try:
                 manager._net.run(connect)
-            except (SaslAuthenticationFailedError, ValueError):  # SCRAM takes not every text
+            except (SaslAuthenticationFailedError, ValueError):  # SCRAM does not allow every text
                 raise WrongPassword from None
             except KafkaConnectionError:
-                # A broker closes after its refusal: kafka-python may see the end before the answer.
+                # A broker closes the connection after a refusal: kafka-python may see that before the response.
                 if any(probe(each, tls=self._uses_tls) is None for each in self._servers):
                     raise WrongPassword from None
                 raise

@@ -107,7 +107,11 @@ class SecureConnect:
             try:
                 self._security = self._read()
             except ConfigError as error:
-                logger.error("Connections by listener %s are made as before: %s", self._listener_name, error)
+                logger.error(
+                    "Cannot apply the changed configs of listener %s, so its connections use the former ones: %s",
+                    self._listener_name,
+                    error,
+                )
         return self._security
 
     async def __call__(self, endpoint: Endpoint, new: Callable[[], C]) -> C:

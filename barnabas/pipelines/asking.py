@@ -1,6 +1,6 @@
-"""A reader's requests to a cluster: its partitions, their first and last offsets, and their topics' ids.
+"""A reader's requests to a cluster: partitions, their first and last offsets, and topic ids.
 
-Knows nothing of what the answers are used for.
+Knows nothing of how the responses are used.
 """
 
 import time

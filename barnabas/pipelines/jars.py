@@ -1,6 +1,6 @@
 """Spark's own Kafka connector, four jars that the pip package does not contain. Maven fetches them.
 
-Knows nothing of what is read or written with them, and starts no Spark.
+Knows nothing of how they are used, and does not start Spark.
 """
 
 import os
@@ -14,18 +14,18 @@ from typing import NamedTuple
 NEWEST = "LATEST"
 
 FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
-"""JVM options that start Java fast: it copies one file."""
+"""JVM options for a fast start: it only copies one file."""
 
 NOT_THERE = ("Could not find artifact", "was not found in")
-"""Maven's messages about a release that a repository does not have, as opposed to a repository that it cannot reach."""
+"""Maven's messages about a missing release, as opposed to a repository that cannot be reached."""
 
 
 class JarsUnavailable(Exception):
-    """The connector's jars cannot be fetched; the message says why, and what would help."""
+    """The connector's jars cannot be fetched; the message has the cause and a remedy."""
 
 
 class Artifact(NamedTuple):
-    """A jar in a repository. Without a `version` it is a part of Spark, and has the release of Spark."""
+    """A jar in a repository. Without a `version` it is a part of Spark, and has Spark's release."""
 
     group: str
     name: str
@@ -38,7 +38,7 @@ CONNECTOR = (
     Artifact("org.apache.kafka", "kafka-clients", "3.9.2"),
     Artifact("org.apache.commons", "commons-pool2", "2.13.1"),
 )
-"""What the connector needs in addition to `pyspark`."""
+"""The jars that the connector needs besides `pyspark`."""
 
 Say = Callable[[str], None]
 

@@ -41,7 +41,7 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True)
 class Position:
-    """Where a read begins or ends, as an option says it.
+    """The start or the end of a read, as an option gives it.
 
     Exactly one of `everywhere`, for every partition, and `each`, by partition, is given. Both are offsets (also
     EARLIEST and LATEST), or with `by_time` times in ms.
@@ -82,9 +82,9 @@ def resolve(
     """Returns the offsets of a position.
 
     :param ask: looks up the offsets for EARLIEST, LATEST or times; -1 if there is none.
-    :param nothing_that_young: what a time means in a partition without a record as young: "latest", its end, or "error"
-        (Spark's startingOffsetsByTimestampStrategy).
-    :raises BadOption: with "error", such a partition.
+    :param nothing_that_young: the meaning of a time in a partition without a record since then: "latest", its end, or
+        "error" (Spark's startingOffsetsByTimestampStrategy).
+    :raises BadOption: there is such a partition, and the strategy is "error".
     """
     wanted = position.of(partitions)
     if not position.by_time:
@@ -147,7 +147,7 @@ def split(ranges: Sequence[Range], *, min_partitions: int | None = None, max_rec
 
 
 def _share(size: int, total: int, parts: int) -> int:
-    """Rounds as Java does: a half is rounded up."""
+    """Returns the rounded share, as Java rounds: a half is rounded up."""
     return max(math.floor(size / total * parts + 0.5), 1)
 
 
@@ -170,7 +170,8 @@ class StreamOffset:
     """The position of a stream: the next offset of each partition, and the ids of the topics.
 
     Only the end of a query's first batch has `begun_at`, the offsets at which the query began. After a failure Spark
-    asks again for the beginning of the first batch, and the answer may differ: there are new records, retention has
+    Only the end of a query's first batch has `begun_at`, the offsets at which the query began. After a failure Spark
+    requests the beginning of the first batch again, and the result may differ: there are new records, retention has
     moved the earliest offset, or the options have changed. In the offset with which the query begins, `begun_at` is
     `UNDECIDED`.
     """

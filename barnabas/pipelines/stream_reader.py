@@ -1,4 +1,4 @@
-"""Reads topics as a stream: tells Spark's engine which offsets each micro-batch reads.
+"""Reads topics as a stream: determines the offsets of each micro-batch for Spark's engine.
 
 Knows nothing of how records are read. One process runs it for the whole query; only `read` runs in executors.
 """
@@ -117,7 +117,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._shown = done.at
 
     def _settled(self, begin: StreamOffset) -> StreamOffset:
-        """Returns the end of all partitions. Asks again if one seems to end before `begin` (KAFKA-7703)."""
+        """Returns the end of all partitions. Requests it again if one seems to end before `begin` (KAFKA-7703)."""
         if self._until is not None:
             return self._until
         for attempt in range(self._options.offset_retries):

@@ -35,7 +35,7 @@ MARKERS_TOPIC = "__consumer_offsets"
 GATHERED_BATCHES = 4
 """Rows are gathered for this many full batches, one for each partition of a small topic."""
 
-NO_TIMESTAMP = -1  # ms; what a record without a time has (KIP-32)
+NO_TIMESTAMP = -1  # ms; of a record without a timestamp (KIP-32)
 
 SYSTEM = SystemClock()
 
@@ -49,7 +49,7 @@ class Repeated(RuntimeError):
 
 
 class Target(Protocol):
-    """What writes columns: a Writer, or a Transaction."""
+    """Writes columns: a Writer, or a Transaction."""
 
     def __call__(self, topic: str, columns: Columns, partitions: pa.Array | None = None) -> None: ...
 
@@ -128,7 +128,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Marker:
-    """What a marker says was written: by which batch and query, and the number of records and bytes."""
+    """The content of a marker: the batch and query, and the number of records and bytes."""
 
     batch: int
     query: str

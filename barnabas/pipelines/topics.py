@@ -1,6 +1,6 @@
 """Reads and writes topics as DataFrames in one call: with Spark's own Kafka connector if installed, or our data source.
 
-Knows nothing of how they work; both have the same columns and the same names of options.
+Knows nothing of how they work; both have the same columns and options.
 """
 
 import json
@@ -79,9 +79,7 @@ def connector(spark: "SparkSession", options: Mapping[str, Any] | None = None) -
 
 
 def has_connector(spark: "SparkSession") -> bool:
-    """Returns whether Spark finds its own Kafka connector. Asks Spark itself, so it also works through Spark
-    Connect.
-    """
+    """Returns whether Spark finds its own Kafka connector, by loading it, which also works through Spark Connect."""
     from pyspark.errors import PySparkException
 
     probe = (

@@ -1,6 +1,6 @@
 """Garbage collection in the Python processes that Spark starts.
 
-Knows nothing of what they do.
+Knows nothing of the work of these processes.
 """
 
 import gc
@@ -11,7 +11,7 @@ _seen = 0
 
 
 def spare_the_collector() -> None:
-    """Excludes loaded objects from garbage collection; called when a worker has done its work.
+    """Excludes loaded objects from garbage collection; called when a worker has finished its work.
 
     Spark's daemon runs a full collection after each task and each commit, which spends 15 to 35 ms on modules and
     classes that never become garbage. Does nothing in other processes.

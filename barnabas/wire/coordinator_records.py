@@ -1,4 +1,4 @@
-"""The records of internal topics: a key that begins with its type, and a value that begins with its version.
+"""The records of internal topics: keys with their type, and values with their version.
 
 Knows nothing of any topic. Each topic has a base class for its keys, and its own numbers of types.
 """
@@ -51,7 +51,7 @@ def encode_value(value: CoordinatorValue, version: int) -> bytes:
 
 
 def read_key(base: type[CoordinatorKey], data: Buffer) -> CoordinatorKey | None:
-    """Decodes a key of the topic whose keys have that base class; returns None for an undeclared type.
+    """Decodes a key of the topic with that base class of keys; returns None for an unknown type.
 
     :raises MalformedMessage: ``data`` cannot be decoded
     """

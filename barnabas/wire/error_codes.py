@@ -1,4 +1,4 @@
-"""The error codes in a message, wherever they are.
+"""Finds the error codes in a message, at any depth.
 
 Knows nothing of what they mean. Apache Kafka's ``AbstractResponse.errorCounts``.
 """
@@ -9,7 +9,7 @@ from barnabas.wire.schema import Struct
 
 
 def error_codes(message: Struct) -> Iterator[int]:
-    """Yields each error code, of the message and of its entries.
+    """Yields each error code of the message and of its entries.
 
     >>> from barnabas.wire.messages.delete_groups import DeleteGroupsResponse
     >>> Result = DeleteGroupsResponse.DeletableGroupResult

@@ -1,4 +1,4 @@
-"""Whole frames by hand: a request with its header, a response with its own, decoded without a connection.
+"""Decodes whole frames, requests and responses with their headers, outside of a connection.
 
 Knows nothing of sockets; a broker's connection decodes its frames in :mod:`barnabas.server.dispatch`.
 """
@@ -21,7 +21,7 @@ def requests() -> dict[int, type[Request]]:
 
 
 def api_name(request: type[Request]) -> str:
-    """Returns the name of an API as Apache Kafka's ``ApiKeys`` has it.
+    """Returns the name of an API in Apache Kafka's ``ApiKeys``.
 
     >>> from barnabas.wire.messages.heartbeat import HeartbeatRequest
     >>> api_name(HeartbeatRequest)
@@ -48,7 +48,7 @@ class ResponseFrame(NamedTuple):
 
 
 def frames_in(data: bytes) -> list[bytes]:
-    """Returns the frames in ``data``, without their sizes. Data without sizes that lead to its end is one frame.
+    """Returns the frames in ``data``, without their sizes. Data that is no sequence of sizes and frames is one frame.
 
     >>> [each.hex() for each in frames_in(bytes.fromhex("00000002 abcd 00000001 ef"))]
     ['abcd', 'ef']
@@ -68,9 +68,9 @@ def frames_in(data: bytes) -> list[bytes]:
 def decode_request(frame: Buffer, requests: Mapping[int, type[Request]]) -> RequestFrame:
     """Decodes a request and its header.
 
-    :param frame: without its size
-    :param requests: those that are known, by API key
-    :raises MalformedMessage: it is none of these in a version that is known, or cannot be decoded
+    :param frame: the frame without its size
+    :param requests: the known requests by API key
+    :raises MalformedMessage: the API key or the version is unknown, or the request cannot be decoded
     """
     declared = requests.get(int.from_bytes(frame[:2], signed=True))
     if declared is None:
@@ -84,10 +84,10 @@ def decode_request(frame: Buffer, requests: Mapping[int, type[Request]]) -> Requ
 def decode_response(frame: Buffer, request: type[Request], version: int) -> ResponseFrame:
     """Decodes a response to a request of that version, and its header.
 
-    ApiVersions is answered in version 0 where the version is not supported (KIP-511).
+    The response to an unsupported version of ApiVersions is in version 0 (KIP-511).
 
-    :param frame: without its size
-    :raises MalformedMessage: it cannot be decoded
+    :param frame: the frame without its size
+    :raises MalformedMessage: the response cannot be decoded
     """
     declared = request.response
     if request.api_key == API_VERSIONS and int.from_bytes(frame[4:6]) == UNSUPPORTED_VERSION:

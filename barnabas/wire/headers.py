@@ -1,6 +1,6 @@
 """The headers of requests and responses.
 
-Knows nothing of the bodies, except in which versions of which API the header is flexible.
+Knows nothing of the bodies, except which versions of an API have flexible headers.
 """
 
 import struct

@@ -1,4 +1,4 @@
-"""Requests, responses and stored data: structures with versions; a response belongs to a request.
+"""Requests, responses and stored data: structures with versions; each response belongs to a request.
 
 Knows nothing of sockets: a frame is a list of buffers.
 """
@@ -49,9 +49,9 @@ class Message(Struct):
         return b"".join(parts)
 
     def encode_parts(self, version: int) -> list[Buffer]:
-        """Encodes the message in pieces, of which large record batches are the caller's own buffers, not copies.
+        """Encodes the message in pieces; large record batches are pieces without a copy.
 
-        The first piece is never such a buffer.
+        The first piece is never such a batch.
         """
         parts: list[Buffer] = []
         cuts: list[int] = []

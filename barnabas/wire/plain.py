@@ -1,6 +1,6 @@
-"""Messages as plain values: dictionaries, lists, numbers and text, down to the records in their batches.
+"""Converts messages to plain values: dictionaries, lists, numbers and text, including the records in their batches.
 
-Knows nothing of who reads them. Secrets can be hidden.
+Knows nothing of who uses the values. Secrets can be hidden.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,13 +22,13 @@ HIDDEN = "[hidden]"
 Hides = Callable[[Struct, str], bool]
 """Whether a field of a structure is a secret."""
 
-#: Fields of bytes that consumers fill with a message of their own.
+#: Fields of bytes that hold a message of the consumer protocol.
 SUBSCRIPTIONS = {"JoinGroupRequestProtocol.metadata", "JoinGroupResponseMember.metadata"}
 ASSIGNMENTS = {"SyncGroupRequestAssignment.assignment", "SyncGroupResponse.assignment"}
 
 
 def plain(structure: Struct, version: int, hides: Hides = lambda structure, name: False) -> dict[str, Any]:
-    """Returns the fields that a structure has in a version, in the order of their declaration."""
+    """Returns the fields of a structure in a version, in the order of their declaration."""
     found: dict[str, Any] = {}
     for field in structure.wire_fields():
         if version in field.versions:
@@ -57,7 +57,7 @@ def _plain(structure: Struct, field: Field, value: Any, version: int, hides: Hid
 
 
 def _plain_bytes(name: str, value: Buffer) -> Any:
-    """Returns the message of a consumer that the bytes are, or the bytes."""
+    """Returns the message of the consumer protocol in the bytes, or the bytes."""
     kind = (
         ConsumerProtocolSubscription
         if name in SUBSCRIPTIONS
@@ -69,7 +69,7 @@ def _plain_bytes(name: str, value: Buffer) -> Any:
         try:
             return plain(kind.decode_prefixed(value), kind.versions.last)
         except MalformedMessage:
-            pass  # another protocol than that of consumers
+            pass  # another protocol
     return text_or_hex(bytes(value))
 
 
@@ -79,7 +79,7 @@ def _plain_bytes(name: str, value: Buffer) -> Any:
 def plain_records(data: Buffer) -> Iterator[dict[str, Any]]:
     """Yields the batches in ``data``, or the messages of older formats, and the records in each.
 
-    Damage is shown in the place of the records that cannot be read.
+    A damaged batch or record is returned as a description of the damage.
     """
     if len(data) > MAGIC_AT and data[MAGIC_AT] < MAGIC:
         yield from _plain_or_damage(messages_in(data), _plain_message)
@@ -150,7 +150,7 @@ def _plain_record(record: Record, is_control: bool) -> dict[str, Any]:
 
 
 def text_or_hex(value: bytes) -> str | dict[str, str]:
-    """Returns the bytes as text, or as ``{"hex": …}`` if they are no printable text.
+    """Returns the bytes as text, or as ``{"hex": …}`` if they are not printable text.
 
     >>> text_or_hex(b"tea"), text_or_hex(bytes([0, 255]))
     ('tea', {'hex': '00ff'})

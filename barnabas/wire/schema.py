@@ -73,8 +73,8 @@ class Field(NamedTuple):
     name: str
     kind: "Fixed | Sized | type[Struct]"
     is_array: bool
-    versions: Versions  #: that have the field
-    nullable: Versions  #: in which null is allowed
+    versions: Versions  #: with the field
+    nullable: Versions  #: that allow null
     tag: int | None
     default: Any  #: MISSING if the field is required
 
@@ -97,13 +97,13 @@ def field(
     tag: int | None = None,
     nullable: str = "0+",
 ) -> Any:
-    """Declares a field that not all versions have, that is tagged, or that only some versions allow to be null.
+    """Declares a field that is not in all versions, is tagged, or is nullable only in some versions.
 
-    :param versions: that have the field
+    :param versions: the versions with the field
     :param default: the value in other versions
-    :param default_factory: makes the default of a structure, once; it is shared, so do not change it in place
-    :param tag: of a tagged field, which is not written if it has its default
-    :param nullable: versions that allow null, if the annotation has ``| None``
+    :param default_factory: creates the default, once for all structures: it must not be changed in place
+    :param tag: the tag of a tagged field, which is not written if it has its default
+    :param nullable: the versions that allow null, if the annotation has ``| None``
     """
     return FieldSpec(versions, default, default_factory, tag, nullable)
 
@@ -133,7 +133,7 @@ def _field(cls: "type[Struct]", name: str, hint: Any) -> Field:
 
 
 def _evaluated(cls: "type[Struct]", hint: Any) -> Any:
-    """Evaluates an annotation in quotes, which names a class around its own."""
+    """Evaluates an annotation in quotes, which refers to an enclosing class."""
     return eval(hint, vars(sys.modules[cls.__module__])) if isinstance(hint, str) else hint
 
 
@@ -174,7 +174,7 @@ class Struct:
     def encode(self, *, version: int, flexible: bool | None = None) -> bytes:
         """Encodes the structure in a version.
 
-        :param flexible: None takes whether the class is flexible in that version
+        :param flexible: by default, whether the class is flexible in that version
         """
         parts: list[Buffer] = []
         cls = type(self)
@@ -201,7 +201,7 @@ class Struct:
         return found
 
     def __repr__(self) -> str:
-        """Tells only the size of bytes: they may be secrets, or many."""
+        """Shows bytes by their size, since they may be secret, or large."""
         shown = []
         for each in self.wire_fields():
             value = getattr(self, each.name)

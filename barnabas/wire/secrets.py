@@ -1,6 +1,6 @@
-"""Which fields of requests and responses are secrets: tokens of SASL, credentials, HMACs, passwords in configs.
+"""Defines which fields of requests and responses are secret: SASL tokens, credentials, HMACs, passwords in configs.
 
-Knows nothing of where they would be shown. Apache Kafka's ``RequestChannel.Request.loggableRequest`` hides the same
+Knows nothing of where fields are shown. Apache Kafka's ``RequestChannel.Request.loggableRequest`` hides the same
 configs in its request log.
 """
 
@@ -43,7 +43,7 @@ def is_secret(structure: Struct, name: str) -> bool:
 
 
 def _is_sensitive(config: Any) -> bool:
-    """Returns whether a config is a password, or one that is unknown here and may be one."""
+    """Returns whether a config is a password, or unknown."""
     from barnabas.config.definitions import TOPIC, of_client_metrics, of_groups
     from barnabas.config.listener_configs import declaration_of
 

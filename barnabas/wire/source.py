@@ -14,7 +14,7 @@ SUBJECTS: dict[str, list[str]] = {}
 
 
 def named(verb: str, format: str) -> str:
-    """Returns the name of a function for a ``struct`` format, without ``?``, which a name cannot contain."""
+    """Returns the name of a function for a ``struct`` format, with ``t`` instead of ``?``."""
     return f"{verb}_{format.replace('?', 't')}"
 
 

@@ -23,9 +23,9 @@ class Fixed(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """A type of a length and that many bytes."""
+    """A type with a length and that many bytes."""
 
-    length_format: str  #: of the length if it is not compact
+    length_format: str  #: of a length that is not compact
     shape: str  #: "text", "bytes" or "records"
     default: Any
     may_be_compact: bool = True

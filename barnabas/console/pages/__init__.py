@@ -1,4 +1,4 @@
-"""The pages of the console: one module each for what belongs together.
+"""The pages of the console, in one module for each subject.
 
 Knows nothing of HTTP.
 """

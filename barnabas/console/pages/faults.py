@@ -1,6 +1,6 @@
-"""The page on what only a Barnabas broker for tests has: faults that are set, and requests that it has seen.
+"""The page of features that only a Barnabas broker for tests has: faults, and recorded requests.
 
-Knows nothing of how rules work; the broker's admin API does.
+Knows nothing of how rules work: the broker's admin API does.
 """
 
 import json
@@ -43,7 +43,7 @@ def _seen(request: PageRequest, wanted: dict[str, str]) -> list[dict[str, Any]] 
 
 
 def change(request: PageRequest) -> Answer:
-    """Sets the rules of a script, lifts one or all, or begins or ends the recording of requests."""
+    """Sets the rules of a script, removes one or all, or starts or stops the recording of requests."""
     action = request.text("action")
     if action == "set":
         _ask(request, "POST", "/faults", request.form.get("script", ""))

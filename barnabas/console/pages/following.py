@@ -1,6 +1,6 @@
-"""Pages that go on by themselves: the steps of a search, and records as they arrive.
+"""Pages that continue by themselves: the steps of a search, and records as they arrive.
 
-Knows nothing of HTTP; each step says where the next begins, so that nothing is kept between them.
+Knows nothing of HTTP. Each step contains the start of the next one, so that no state is kept between them.
 """
 
 from typing import Any, Final
@@ -16,14 +16,14 @@ from barnabas.console.searching import BATCH_S, FIRST_S, MOST_FOUND, WHERES, Cur
 from barnabas.records.record import records_of
 
 MOST_FOLLOWED: Final = 100
-"""How many partitions are shown live at once."""
+"""The maximum number of partitions that are shown live."""
 
 MOST_NEW: Final = 100
 WAIT_MS: Final = 500
 
 
 def search(request: PageRequest) -> Answer:
-    """Reads for half a second, and shows what was found and how far it is."""
+    """Reads for half a second, and shows the found records and the progress."""
     name, where = request.path["topic"], request.text("where") or "any"
     if where not in WHERES:
         raise ValueError(f"A search is by one of {', '.join(WHERES)}, not by {where!r}.")
@@ -78,7 +78,7 @@ def _following(name: str, offsets: dict[int, int], kind: str) -> str:
 
 
 def tail_step(request: PageRequest) -> Answer:
-    """Shows what has arrived since the offsets that the address names."""
+    """Shows the records since the offsets in the address."""
     name, kind = request.path["topic"], kind_of(request)
     cursors = [Cursor.parse(each) for each in request.text("at").split(",") if each][:MOST_FOLLOWED]
     offsets = {each.partition: each.offset for each in cursors}

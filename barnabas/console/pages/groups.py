@@ -1,4 +1,4 @@
-"""Pages on groups of each type: members, assignment, lag over time; offsets reset after a look at what would change.
+"""Pages on groups of each type: members, assignment, lag over time, and resets of offsets with a preview.
 
 Knows nothing of how a type of group is described.
 """
@@ -33,7 +33,7 @@ def groups(request: PageRequest) -> Answer:
 
 
 def _described(admin: Any, name: str) -> tuple[GroupView, list[Table], list[Table]]:
-    """Returns a group, its offsets and its members. :raises Missing: there is none of that name"""
+    """Returns a group, its offsets and its members. :raises Missing: the group does not exist"""
     kind = types_of(admin).get(name)
     if kind is None:
         raise Missing(f"There is no group {name}.")
@@ -53,7 +53,7 @@ def group(request: PageRequest) -> Answer:
 
 
 def lag(request: PageRequest) -> Answer:
-    """Notes the group's lag, and shows how it went since somebody began to look."""
+    """Records the group's lag, and shows the lags since the page was opened."""
     name = request.path["group"]
     with request.sources.client.admin() as admin:
         view, offsets, _ = _described(admin, name)
@@ -63,7 +63,7 @@ def lag(request: PageRequest) -> Answer:
 
 
 def _wanted(request: PageRequest, *, execute: bool) -> dict[str, Any]:
-    """Returns what ``reset_offsets`` takes. :raises ValueError: there is no such target, or no number"""
+    """Returns the arguments of ``reset_offsets``. :raises ValueError: the target is unknown, or lacks a number"""
     target, value, topic = request.text("target") or "earliest", request.text("value"), request.text("topic")
     if target not in TARGETS:
         raise ValueError(f"There is no offset {target!r} to reset to; there are {', '.join(TARGETS)}.")
@@ -78,7 +78,7 @@ def _wanted(request: PageRequest, *, execute: bool) -> dict[str, Any]:
 
 
 def ask_reset(request: PageRequest) -> Answer:
-    """Shows the offsets before and after a reset, and changes nothing."""
+    """Shows the offsets before and after a reset, without changing anything."""
     name = request.path["group"]
     rows: list[dict[str, Any]] = []
     with request.sources.client.admin() as admin:

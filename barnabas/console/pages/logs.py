@@ -1,6 +1,6 @@
-"""The page on the log of a partition: its segments where the broker's files are at hand, and its batches.
+"""The page on the log of a partition: its segments, if the broker's files are on this machine, and its batches.
 
-Knows nothing of records within batches, but their number.
+Knows nothing of the records in a batch, except their number.
 """
 
 from pathlib import Path
@@ -39,14 +39,14 @@ def log(request: PageRequest) -> Answer:
 def segments(log_dirs: tuple[str, ...], topic: str, partition: int) -> list[dict[str, Any]]:
     """Returns the segments of a partition in the directories of a broker on this machine, the newest first.
 
-    :param topic: the name of a topic that exists, so that it is the name of no other directory
+    :param topic: the name of an existing topic, so that it is not the name of another directory
     """
     found = []
     for directory in log_dirs:
         for path in sorted((Path(directory) / f"{topic}-{partition}").glob("*.log"), reverse=True):
             try:
                 status = path.stat()
-            except OSError:  # it was deleted meanwhile
+            except OSError:  # it has been deleted
                 continue
             modified = int(status.st_mtime * 1000)
             found.append({"name": path.name, "base_offset": int(path.stem), "size": status.st_size, "time": modified})

@@ -1,6 +1,6 @@
 """The page that writes records, one or many.
 
-Knows nothing of how they are shown.
+Knows nothing of how records are shown.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ def form(request: PageRequest) -> Answer:
 
 
 def produce(request: PageRequest) -> Answer:
-    """Writes the value as a record, or each of its lines, and shows where they are."""
+    """Writes the value, or each of its lines, as a record, and shows the records."""
     from kafka import KafkaProducer
 
     name, value = request.path["topic"], request.form.get("value", "")
@@ -51,7 +51,7 @@ def produce(request: PageRequest) -> Answer:
 
 
 def _headers(text: str) -> list[tuple[str, bytes]]:
-    """Returns headers from lines of ``name: value``. :raises ValueError: a line is none"""
+    """Parses headers from lines of ``name: value``. :raises ValueError: a line has another form"""
     lines = [line.partition(":") for line in text.splitlines() if line.strip()]
     if any(not colon or not name.strip() for name, colon, _ in lines):
         raise ValueError("Each line of the headers has to be name: value.")

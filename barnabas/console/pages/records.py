@@ -1,4 +1,4 @@
-"""Pages on records: browsed by offset and time, one whole with its batch, as JSON for programs.
+"""Pages on records: browsed by offset and time, single ones with their batch, and as JSON for programs.
 
 Knows nothing of how bytes are decoded. A page fetches about as many records as it shows.
 """
@@ -17,11 +17,11 @@ from barnabas.console.searching import WHERES
 RECORDS_ON_A_PAGE: Final = 50
 MOST_AS_JSON: Final = 1000
 WHOLE_CHARACTERS: Final = 1 << 20
-"""How much of a key or value the page of one record shows."""
+"""The maximum length of a key or value on the page of one record, in characters."""
 
 
 def kind_of(request: PageRequest) -> str:
-    """Returns how values are decoded. :raises ValueError: there is no such kind"""
+    """Returns the kind of decoding. :raises ValueError: it is unknown"""
     kind = request.text("as") or "auto"
     if kind not in KINDS:
         raise ValueError(f"There is no way to decode {kind!r}; there are {', '.join(KINDS)}.")
@@ -29,7 +29,7 @@ def kind_of(request: PageRequest) -> str:
 
 
 def row(found: Found, kind: str, registry: str | None, limit: int = SHOWN_CHARACTERS) -> dict[str, Any]:
-    """Returns a record as templates show it."""
+    """Returns a record for templates."""
     record, control = found.record, found.control
     return {
         "partition": found.partition,
@@ -43,7 +43,7 @@ def row(found: Found, kind: str, registry: str | None, limit: int = SHOWN_CHARAC
 
 
 def moment_ms(text: str) -> int:
-    """Returns a date as milliseconds since 1970; without a zone it is UTC. :raises ValueError: it is no date"""
+    """Returns a date as milliseconds since 1970; without a zone it is UTC. :raises ValueError: it is not a date"""
     if text.isascii() and text.isdecimal():
         return int(text[:15])
     try:
@@ -54,7 +54,7 @@ def moment_ms(text: str) -> int:
 
 
 def browse(request: PageRequest) -> Answer:
-    """Shows records of a partition from an offset or a time on, the last ones without either; or begins a search."""
+    """Shows the records of a partition from an offset or a time on, by default the last ones; or starts a search."""
     name, kind = request.path["topic"], kind_of(request)
     values: dict[str, Any] = {
         "topic": name, "kind": kind, "kinds": KINDS, "wheres": WHERES, "search": request.text("search"),
@@ -87,7 +87,7 @@ def _query(request: PageRequest) -> str:
 
 
 def one(request: PageRequest) -> Answer:
-    """Shows a record whole, its batch, and how to read it by other programs."""
+    """Shows a whole record, its batch, and how to read it with other programs."""
     name, kind = request.path["topic"], kind_of(request)
     partition, offset = int(request.path["partition"]), int(request.path["offset"])
     found = _one(request, name, partition, offset)
@@ -117,7 +117,7 @@ def _one(request: PageRequest, name: str, partition: int, offset: int) -> Found:
 
 
 def batch_row(batch: Any) -> dict[str, Any]:
-    """Returns the header of a batch, field by field."""
+    """Returns the fields of a batch's header."""
     return {
         "base_offset": batch.base_offset,
         "last_offset": batch.last_offset,
@@ -137,7 +137,7 @@ def batch_row(batch: Any) -> dict[str, Any]:
 
 
 def copies(server: str, topic: str, partition: int, offset: int) -> dict[str, str]:
-    """Returns programs that read a record, by their name."""
+    """Returns programs that read a record, by their names."""
     quoted = shlex.quote
     kcat = f"kcat -b {quoted(server)} -C -t {quoted(topic)} -p {partition} -o {offset} -c 1"
     python = (
@@ -152,7 +152,7 @@ def copies(server: str, topic: str, partition: int, offset: int) -> dict[str, st
 
 
 def as_json(request: PageRequest) -> Answer:
-    """Answers records as JSON: ``curl`` and other programs read them."""
+    """Returns records as JSON, for ``curl`` and other programs."""
     name, partition, kind = request.path["topic"], request.whole("partition"), kind_of(request)
     limit = min(request.whole("limit", RECORDS_ON_A_PAGE), MOST_AS_JSON)
     with request.sources.client.admin() as admin:

@@ -1,6 +1,6 @@
-"""Changes of who may do what: ACLs, users with SCRAM credentials, and quotas are set, and removed after a question.
+"""Changes of access: ACLs, users with SCRAM credentials, and quotas are set, and removed after a confirmation.
 
-Knows nothing of how they are shown beside the others.
+Knows nothing of how they are listed.
 """
 
 from enum import IntEnum
@@ -26,7 +26,7 @@ QUOTAS: Final = (
 )  # fmt: skip
 
 DEFAULT: Final = "<default>"
-"""How the default entity is written: no user or client can have this name in quotas."""
+"""The name of the default entity in forms, which no user or client can have in quotas."""
 
 CHOICES: Final = {
     "resource_types": [each.name for each in OPERATIONS],
@@ -37,7 +37,7 @@ CHOICES: Final = {
     "quotas": QUOTAS,
     "iterations": MIN_ITERATIONS,
 }
-"""What the forms let choose from."""
+"""The choices of the forms."""
 
 E = TypeVar("E", bound=IntEnum)
 
@@ -58,7 +58,7 @@ def _code(kind: type[E], request: PageRequest, name: str) -> E:
 
 
 def _acl(request: PageRequest) -> Acl:
-    """Returns the ACL of a form or an address. :raises ValueError: it is none"""
+    """Parses the ACL of a form or an address. :raises ValueError: it is not valid"""
     resource_type = _code(ResourceType, request, "resource_type")
     if resource_type not in OPERATIONS:
         raise ValueError(f"resource_type must be one of {', '.join(each.name for each in OPERATIONS)}.")
@@ -126,7 +126,7 @@ def _change_credential(request: PageRequest, value: str | None) -> Answer:
 
 
 def set_password(request: PageRequest) -> Answer:
-    """Sets a user's SCRAM credential: the password itself is not sent to the broker."""
+    """Sets a user's SCRAM credential; the password itself is not sent to the broker."""
     password = request.form.get("password", "")
     if not password:
         raise ValueError("A credential needs a password.")
@@ -149,7 +149,7 @@ def delete_credential(request: PageRequest) -> Answer:
 
 
 def _entity(request: PageRequest) -> Entity:
-    """Returns the entity of a form or an address. :raises ValueError: it is none"""
+    """Parses the entity of a form or an address. :raises ValueError: it is not valid"""
     named = [(kind, request.text(field)) for kind, field in TYPES.items() if request.text(field)]
     if not named or (len(named) > 1 and "ips" in dict(named)):
         raise ValueError("A quota is on a user, a client id, both of them, or an IP address.")

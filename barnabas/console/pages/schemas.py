@@ -1,4 +1,4 @@
-"""Pages on a schema registry: subjects, versions, and how two versions differ.
+"""Pages on a schema registry: subjects, versions, and differences between versions.
 
 Knows nothing of Kafka.
 """
@@ -28,7 +28,7 @@ def subjects(request: PageRequest) -> Answer:
 
 
 def subject(request: PageRequest) -> Answer:
-    """Shows a version of a subject, the latest without one, and how it differs from another."""
+    """Shows a version of a subject, by default the latest, and its difference from another version."""
     client, name = _client(request), request.path["subject"]
     path = f"/subjects/{quote(name, safe='')}"
     versions = client("GET", f"{path}/versions")

@@ -1,4 +1,4 @@
-"""The page on who may do what: ACLs, users with SCRAM credentials, quotas.
+"""The page on access: ACLs, users with SCRAM credentials, quotas.
 
 Knows nothing of how they are checked.
 """
@@ -21,7 +21,7 @@ ENTITIES: Final = ((("users", None),), (("clients", None),), (("users", None), (
 
 
 def access(request: PageRequest) -> Answer:
-    """Shows what the broker has; where it has none, or does not tell, the reason stands in its place."""
+    """Shows ACLs, credentials and quotas, or why they cannot be shown."""
     search = request.text("search").lower()
     with request.sources.client.admin() as admin:
         rules, why_no_rules = _rows_or_error(lambda: acls.listed(admin, [AclFilter()]))

@@ -1,4 +1,4 @@
-"""Pages on the cluster and its topics: what there is, configs altered in place, topics created and deleted.
+"""Pages on the cluster and its topics: overview, changes of configs, creation and deletion of topics.
 
 Knows nothing of records.
 """
@@ -32,7 +32,7 @@ def topic(request: PageRequest) -> Answer:
 
 
 def alter_config(request: PageRequest) -> Answer:
-    """Sets a config of the topic, or comes back to the default if ``reset`` is pressed."""
+    """Sets a config of the topic, or resets it to the default."""
     name, config = request.path["topic"], request.text("config")
     change = ("DELETE", None) if "reset" in request.form else ("SET", request.form.get("value", ""))
     with request.sources.client.admin() as admin:
@@ -41,7 +41,7 @@ def alter_config(request: PageRequest) -> Answer:
 
 
 def alter(admin: Any, kind: str, name: str, changes: dict[str, tuple[str, str | None]]) -> None:
-    """Alters configs of a topic or a broker. :raises click.ClickException: the broker refuses it"""
+    """Changes configs of a topic or a broker. :raises click.ClickException: the broker refuses the change"""
     from kafka.admin import ConfigResource
 
     resource = ConfigResource(kind, name, changes)
@@ -71,7 +71,7 @@ def new(request: PageRequest) -> Answer:
 
 
 def ask_delete(request: PageRequest) -> Answer:
-    """Shows what would be destroyed, and asks for the topic's name."""
+    """Shows what would be deleted, and requires the topic's name."""
     found = reading.destroyed(request.sources.client, request.path["topic"])
     return Shown("delete_topic.html", {"topic": found, "is_wrong": False})
 

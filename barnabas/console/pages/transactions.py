@@ -1,4 +1,4 @@
-"""Pages on transactions: open ones, hanging ones, and how a hanging one is aborted.
+"""Pages on transactions: open ones, hanging ones, and the abort of a hanging one.
 
 Knows nothing of how coordinators work.
 """
@@ -12,11 +12,11 @@ from barnabas.console.reading import Page, existing
 
 ON_A_PAGE: Final = 50
 LONG_MS: Final = 15 * 60_000
-"""The largest timeout of a transaction, unless the broker allows another."""
+"""The default maximum timeout of a transaction."""
 
 
 def transactions(request: PageRequest) -> Answer:
-    """Lists transactional ids, those with an open transaction first, and describes the ones on this page."""
+    """Lists transactional ids, those with an open transaction first, and describes those of this page."""
     search, topic = request.text("search"), request.text("topic")
     hanging: list[Hanging] | None = None
     with request.sources.client.admin() as admin:

@@ -1,4 +1,4 @@
-"""The client of a Kafka cluster in a Spark worker: who leads which partition, what it holds, how to read and write it.
+"""The client of a Kafka cluster in a Spark worker: metadata, offsets, reads and writes.
 
 Connections, TLS, SASL and the encoding of requests are kafka-python's. Knows nothing of Spark.
 """
@@ -6,10 +6,10 @@ Connections, TLS, SASL and the encoding of requests are kafka-python's. Knows no
 from typing import NamedTuple
 
 EARLIEST, LATEST = -2, -1
-"""Stand for the first offset of a partition, and for the offset of its next record (KIP-79)."""
+"""Denote the first offset of a partition, and the offset of its next record (KIP-79)."""
 
 NEW_TOPIC_PATIENCE = 2.0
-"""Seconds until every broker knows a topic that was just created."""
+"""The time in seconds after which all brokers know a new topic."""
 
 
 class TopicPartition(NamedTuple):

@@ -35,8 +35,7 @@ __all__ = ["EARLIEST", "LATEST", "Cluster", "ListedOffset", "Topic", "TopicParti
 
 LARGEST_RESPONSE = 1 << 30
 IN_FLIGHT = 64
-"""The limit of requests in flight to a broker. A task sends few; the limit only stops a bug from growing without
-end."""
+"""The limit of requests in flight to a broker. A task sends few; the limit only bounds the effect of a bug."""
 
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
@@ -61,8 +60,8 @@ class Cluster:
     """Requests to one cluster, which survive restarts of brokers and changes of leaders. Created by `of`, kept until
     exit.
 
-    All methods raise the errors of `barnabas.errors` that brokers answer, with the topic and partition in the message;
-    NetworkException if no broker answers for ``default.api.timeout.ms``; and Unauthenticated.
+    All methods raise the errors of `barnabas.errors` from responses, with the topic and partition in the message;
+    NetworkException if no broker responds within ``default.api.timeout.ms``; and Unauthenticated.
     """
 
     _kept: dict[tuple[int, ClientSettings], "Cluster"] = {}
@@ -139,9 +138,7 @@ class Cluster:
 
         async def attempt() -> int:
             topic = await self.topic(topic_partition.topic)
-            while (
-                topic_partition.partition not in topic.leaders
-            ):  # it may have been added since the metadata was fetched
+            while topic_partition.partition not in topic.leaders:  # it may be newer than the metadata
                 if time.monotonic() > patience:
                     raise UnknownTopicOrPartition(
                         f"topic {topic.name} has no partition {topic_partition.partition}, only {_span(topic.leaders)}"
@@ -214,10 +211,9 @@ class Cluster:
     def list_offsets(
         self, asks: Mapping[TopicPartition, int], *, committed: bool = False
     ) -> dict[TopicPartition, ListedOffset]:
-        """Returns, for each partition, the offset that EARLIEST or LATEST stands for, or of the first record since a
-        time in ms.
+        """Returns the offset of EARLIEST, LATEST or a time in ms (of the first record since then) for each partition.
 
-        :param committed: LATEST stands for the first offset of the first open transaction.
+        :param committed: LATEST is the last stable offset.
         """
         return self.run(positions.list_offsets, self, asks, committed)
 
@@ -274,8 +270,8 @@ class Cluster:
     async def send_to_coordinator(
         self, key: str, request: Request, kind: CoordinatorType = CoordinatorType.GROUP
     ) -> Any:
-        """Sends a request to the coordinator of a group or transactional id and returns the response. If the answer is
-        that it is not the coordinator, the caller calls `forget_coordinator`.
+        """Sends a request to the coordinator of a group or transactional id and returns the response. After an error
+        NOT_COORDINATOR the caller calls `forget_coordinator`.
         """
         return await self.send(await self.coordinator(key, kind), request)
 
@@ -294,7 +290,7 @@ class Cluster:
         return known
 
     def forget_coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> None:
-        """Clears a cached coordinator: it has moved, or does not answer."""
+        """Clears a cached coordinator: it has moved, or does not respond."""
         self._coordinators.pop((kind.value, key), None)
 
     async def retrying(self, attempt: Callable[[], Awaitable[Answer]], *, until: float | None = None) -> Answer:
@@ -328,7 +324,7 @@ class Cluster:
         await self._connections.bootstrap_async(int(self.settings["default.api.timeout.ms"]))
 
     def _unreachable(self, problem: Exception) -> NetworkException:
-        """Returns the error, with what is wrong with the way to the brokers, if that is known by now."""
+        """Returns the error, with the diagnosis of the connection, if there is one."""
         servers = [Address.parse(each) for each in self.settings["bootstrap.servers"].split(",") if each.strip()]
         cause = diagnose(servers, self._advertised, tls=self.settings["security.protocol"].endswith("SSL"))
         return NetworkException(
@@ -362,7 +358,7 @@ class Cluster:
         return begun
 
     def finish(self, begun: Any) -> Any:
-        """Runs the event loop until what `start` began is done; returns its result, or raises its error."""
+        """Runs the event loop until the coroutine of `start` is done; returns its result, or raises its error."""
         try:
             with self._lock:
                 if not begun.is_done:
@@ -373,7 +369,7 @@ class Cluster:
         if begun.exception is None:
             return begun.value
         if isinstance(begun.exception, REFUSALS):
-            self.close()  # kafka-python would never try again, but a password may be corrected
+            self.close()  # kafka-python would not retry, but a password may be corrected
             protocol = self.settings["security.protocol"]
             if "SASL" in protocol:
                 protocol += f" {self.settings['sasl.mechanism']}"
@@ -400,7 +396,7 @@ class Cluster:
 
     @classmethod
     def _forked(cls) -> None:
-        """Sets the parent's clients aside in a forked child. Closing them would close the parent's sockets."""
+        """Keeps the parent's clients unused in a forked child. Closing them would close the parent's sockets."""
         cls._keeping = threading.Lock()
         cls._inherited.extend(cls._kept.values())
         cls._kept.clear()

@@ -17,15 +17,15 @@ logging.getLogger("kafka").addHandler(logging.NullHandler())  # by default its l
 
 RECEIVE_AT_ONCE = 256 * 1024
 RECEIVE_IN_A_ROW = 16
-"""The number of times to receive before other connections have their turn."""
+"""The maximum number of receives before other connections are served."""
 
 
 class TlsRefused(errors.AuthorizationError):  # type: ignore[misc]  # kafka-python has no types
-    """The TLS handshake failed in a way that a retry does not change."""
+    """The TLS handshake failed permanently."""
 
 
 REFUSALS = (TlsRefused, errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
-"""Errors by which a broker refuses this client, and would again."""
+"""Errors by which a broker refuses this client permanently."""
 
 
 class Connections(KafkaConnectionManager):  # type: ignore[misc]

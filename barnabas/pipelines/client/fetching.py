@@ -65,12 +65,13 @@ class Fetcher:
     async def fetch(self, offset: int) -> Fetched:
         """Returns the batches from this offset on, or no bytes if there were none within `max_wait_ms`.
 
-        Failures are retried for `patience` seconds. That time starts with the first failure, as a fetch that was sent
+        Failures are retried for `patience` seconds after the first one, as a fetch that was sent ahead may be awaited
+        much later.
         ahead may be awaited much later.
 
         :raises TopicGone: the topic was deleted.
         :raises OffsetOutOfRange: the partition does not have this offset.
-        :raises NetworkException: no broker answers.
+        :raises NetworkException: no broker responds.
         """
         try:
             return await self._attempt(offset)
@@ -85,7 +86,7 @@ class Fetcher:
         await self._check_topic()
         nearer = self._nearer if time.monotonic() < self._nearer_until else None
         node = await self._cluster.leader_of(self._where) if nearer is None else nearer
-        self._nearer = None  # set again once it has answered without an error
+        self._nearer = None  # set again after a response without an error
         response = await self._cluster.send(node, self._request(offset))
         if response.throttle_time_ms:
             self._throttled_until = time.monotonic() + response.throttle_time_ms / 1000

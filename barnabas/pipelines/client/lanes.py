@@ -1,4 +1,4 @@
-"""Queues of encoded batches, one for each partition, in the order in which the partition must receive them.
+"""Queues of encoded batches, one for each partition, in the order of their sequence numbers.
 
 Knows nothing of connections and requests.
 """

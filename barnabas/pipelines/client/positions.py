@@ -1,6 +1,6 @@
-"""Requests about offsets: where a partition begins and ends, and what a group has committed.
+"""Requests for offsets: the first and last offsets of partitions, and the committed offsets of groups.
 
-Knows nothing of what the offsets are used for.
+Knows nothing of how the offsets are used.
 """
 
 import time
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ListedOffset(NamedTuple):
-    """The answer of ListOffsets; `offset` is -1 if no record is as young as the requested time."""
+    """The response of ListOffsets; `offset` is -1 if there is no record since the requested time."""
 
     offset: int
     timestamp: int

@@ -1,7 +1,7 @@
 """Reads a range of offsets of a partition as Arrow tables, with the next fetch in flight while one is decoded.
 
-Knows nothing of Spark, nor of why these offsets. Messages about lost data are those of Apache Spark's Kafka source:
-records that should exist and do not end the read, or are a warning if `fail_on_data_loss` is False.
+Knows nothing of Spark, nor of why these offsets are read. Messages about lost data are those of Apache Spark's Kafka
+source: missing records fail the read, or are logged as a warning if `fail_on_data_loss` is False.
 """
 
 import logging
@@ -46,11 +46,11 @@ def read(
 ) -> Iterator[pa.RecordBatch]:
     """Yields the records from offset `start` to before `end`, in order, in tables of a few megabytes.
 
-    About three times `fetch_bytes` are held in memory, or more if a single batch is larger.
+    The memory use is about three times `fetch_bytes`, or more if a single batch is larger.
 
     :param topic_id: the topic's id, so that a new topic of the same name is not read.
-    :param rack: the rack of this process, where brokers may name a nearer replica (KIP-392).
-    :param patience: seconds to wait for a new leader, or for brokers that do not answer.
+    :param rack: the rack of this process, for reads from a replica in the same rack (KIP-392).
+    :param patience: seconds to wait for a new leader, or for brokers that do not respond.
     :raises DataLoss: some of the records do not exist any more; only if `fail_on_data_loss`.
     :raises RequestTimedOut: an open transaction blocks the rest of the range.
     :raises CorruptMessage: a batch is corrupt.
@@ -76,7 +76,7 @@ def read(
 
 
 class _Reader:
-    """Walks through a range, and decides what to do where it cannot continue."""
+    """Reads a range, and decides how to continue after a gap or an error."""
 
     def __init__(
         self,

@@ -41,15 +41,15 @@ COMPLETION_PAUSE = 0.01
 """Seconds between retries while the last transaction is being completed; Java's producer waits 20 ms."""
 
 FENCED = (InvalidProducerEpoch, ProducerFenced, InvalidProducerIdMapping)
-"""Errors by which brokers report that another producer has begun with the same transactional id, or that the
-transaction has timed out."""
+"""Errors of a fenced producer: another one has begun with the same transactional id, or the transaction has timed out.
+"""
 
 
 class Transaction:
-    """What is produced between `begin` and `commit` under one transactional id. Can begin again after its end.
+    """A transaction between `begin` and `commit` under one transactional id. It can begin again after its end.
 
     Raises ProducerFenced once another owner of the id has begun, or the transaction took longer than
-    ``transaction.timeout.ms``, and otherwise what `Writer` raises. After an error only `abort` is allowed.
+    ``transaction.timeout.ms``, and otherwise the errors of `Writer`. After an error only `abort` is allowed.
     """
 
     def __init__(self, cluster: Cluster, transactional_id: str, settings: WriteSettings | None = None) -> None:

@@ -13,7 +13,7 @@ KIB = 1 << 10
 MIB = 1 << 20
 LEVELS = {"gzip": (1, 9), "lz4": (1, 17), "zstd": (-131072, 22)}
 IDEMPOTENT_IN_FLIGHT = 5
-"""A broker recognizes a producer's last five batches of a partition (KIP-98)."""
+"""The number of a producer's last batches of a partition that a broker recognizes (KIP-98)."""
 
 
 def _between(least: int, most: int = (1 << 31) - 1) -> Callable[[str], int]:
@@ -123,9 +123,9 @@ class WriteSettings:
 
 
 def _idempotent(said: str | None, acks: int, in_flight: int) -> bool:
-    """Returns whether to be idempotent, as Java's producer decides: yes, unless another setting rules it out.
+    """Returns whether the producer is idempotent: it is, unless another setting excludes it, as in Java's producer.
 
-    :raises BadSetting: idempotence is set explicitly, and another setting rules it out.
+    :raises BadSetting: idempotence is set explicitly, and another setting excludes it.
     """
     wanted = said is not None and said.lower() == "true"
     for name, works, needed in (

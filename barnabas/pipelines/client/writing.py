@@ -1,7 +1,8 @@
 """Writes columns of records to topics: assigns partitions, encodes batches, and keeps several requests in flight.
 
-Knows nothing of Spark. Guarantees what Java's ``KafkaProducer`` does: the batches of a partition are written in order
-and once (KIP-98), whatever happens to connections and leaders. The first batch that cannot be written raises an error.
+Knows nothing of Spark. Its guarantee is that of Java's ``KafkaProducer``: the batches of a partition are written in
+order and once (KIP-98), whatever happens to connections and leaders. The first batch that cannot be written raises an
+error.
 """
 
 import random
@@ -170,7 +171,7 @@ class Writer:
     # Sending, on the caller's thread, which runs the cluster's event loop when it has to wait
 
     def _step(self) -> None:
-        """Waits until a request is answered, or until a failed one may be retried."""
+        """Waits until a request has a response, or until a failed one may be retried."""
         self._check()
         self._send()
         begun = [request for requests in self._requests.values() for request in requests if not request.is_done]
@@ -204,7 +205,7 @@ class Writer:
         ready: dict[int, list[Lane]] = {}
         for topic_partition, lane in self._lanes.items():
             if lane.failed and not lane.sent:
-                # All batches in flight are answered: all that failed are repeated, in order.
+                # No batch is in flight: all failed ones are repeated, in order.
                 lane.waiting.extendleft(sorted(lane.failed, key=lambda batch: -batch.first))
                 lane.failed = []
             if not lane.waiting or lane.failed or now < lane.not_before:
@@ -301,7 +302,7 @@ class Writer:
             max_version=LAST_VERSION_BY_NAME,
         )
 
-    # Answers
+    # Responses
 
     def _answered(self, batch: Batch, answer: Any) -> None:
         if answer.error_code in (0, DuplicateSequenceNumber.code):
@@ -327,7 +328,7 @@ class Writer:
         self._buffered -= len(batch.data)
 
     def _retry(self, batch: Batch, problem: Exception) -> None:
-        """Sets a batch aside until the batches sent after it are answered too; then all of them are repeated."""
+        """Holds a batch back until the batches sent after it have responses, too; then all of them are repeated."""
         lane = self._lanes[batch.topic_partition]
         lane.sent -= 1
         lane.failed.append(batch)
@@ -345,7 +346,7 @@ class Writer:
         self._fail(error(f"cannot write a batch to {batch.topic_partition} {limit}: {problem}"))
 
     def _is_behind_another(self, batch: Batch) -> bool:
-        """Returns whether an earlier batch of the partition has to be repeated, which the broker waits for."""
+        """Returns whether an earlier batch of the partition has to be repeated, which must be written first."""
         return any(other.first < batch.first for other in self._lanes[batch.topic_partition].failed)
 
     def _split(self, batch: Batch) -> None:

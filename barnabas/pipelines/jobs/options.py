@@ -17,7 +17,7 @@ REQUIRED = dataclasses.MISSING
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """What is declared of an option besides its name, type and default."""
+    """The declaration of an option, without its name, type and default."""
 
     help: str
     choices: tuple[str, ...] = ()

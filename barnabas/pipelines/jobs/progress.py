@@ -109,7 +109,7 @@ def _by_partition(offset: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ..
     found: dict[tuple[str, ...], int] = {}
     for key, value in offset.items():
         if key.startswith("#"):
-            continue  # what our own source keeps beside topics
+            continue  # further keys of our own source
         if isinstance(value, int) and key.isdecimal() and path:
             found[(path[-1], key)] = value
         else:

@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
 
 
 class AnyJob(abc.ABC):
-    """What all jobs have in common.
+    """The common part of all jobs.
 
     The constructor, or that of the options, raises ValueError for wrong options; its message names the option.
     """
@@ -62,7 +62,7 @@ class Job(AnyJob):
         """
 
     def tick(self) -> None:
-        """Does what is due without a batch. Called periodically while the queries run."""
+        """Does periodic work without a batch. Called periodically while the queries run."""
 
     def close(self) -> None:
         """Stops threads and cleans up. Called when the queries have ended, or could not start."""

@@ -98,7 +98,7 @@ class Stream(Job):
 
         said = options.source_options()
         cluster = Cluster.of(ClientSettings.parse(_settings(said)))
-        # Not behind a transaction that is still open: to who reads what is committed, such a start is past the end.
+        # Not behind an open transaction: for read_committed such a start is past the end.
         committed = said.get("kafka.isolation.level") == "read_committed"
         found = {}
         for topic in {table.topic for table in options.parsed_tables if table.topic is not None}:

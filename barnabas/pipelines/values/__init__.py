@@ -29,7 +29,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What needs Spark comes when it is asked for: the command line reads the formats' names alone."""
+    """Imports the modules that need Spark at their first use: the command line only reads the formats' names."""
     if name not in ("Split", "decode_value", "encode_value", "split"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from barnabas.pipelines.values import columns

@@ -1,6 +1,6 @@
-"""Which Arrow type, and so which type of Spark, an Avro schema is; and which Avro schema a type is written as.
+"""Maps Avro schemas to types of Arrow and Spark, and types to Avro schemas.
 
-Knows nothing of bytes. The table, as Spark's own Avro source has it where that has an answer:
+Knows nothing of bytes. The table is that of Spark's own Avro source, as far as that supports a type:
 
 | Avro | Spark |
 | --- | --- |
@@ -18,7 +18,7 @@ Knows nothing of bytes. The table, as Spark's own Avro source has it where that 
 | unions of int and long, of float and double (with null or not) | BIGINT, DOUBLE |
 | other unions | STRUCT of ``member0``, ``member1``, ... (null not counted), all but one of which are null |
 
-All fields may be null, as those of Spark's ``from_avro``. Types that hold themselves have no type in Spark.
+All fields are nullable, as in Spark's ``from_avro``. Recursive types have no type in Spark.
 """
 
 from collections.abc import Mapping, Sequence

@@ -73,7 +73,7 @@ def branch_of(members: Sequence[Schema], type: pa.DataType) -> Sequence[Schema] 
 
 
 def _is_fixed_uuid(schema: Schema) -> bool:
-    """One that fastavro leaves as bytes; a uuid as text needs nothing done."""
+    """Returns whether the schema is a uuid that fastavro returns as bytes; a uuid as text needs no conversion."""
     return isinstance(schema, dict) and schema["type"] == "fixed" and schema.get("logicalType") == "uuid"
 
 
@@ -86,7 +86,7 @@ def _uuid_bytes(value: str) -> bytes:
 
 
 def _inner(schema: Schema, make: Callable[[Schema], Converter | None]) -> Converter | None:
-    """The converter of what a record, an array or a map holds."""
+    """Returns the converter of the content of a record, an array or a map."""
     if not isinstance(schema, dict):
         return None
     if "fields" in schema:
@@ -141,7 +141,9 @@ def _to_struct(members: Sequence[Schema], named: Named, tuples: bool) -> Convert
 
 
 def _place(value: Any, members: Sequence[Schema], by_kind: dict[str, int]) -> int:
-    """The member that a value without a name is; a record by its fields, an integer by its size."""
+    """Returns the member of the union for a value without a name: for a record by its fields, for an integer by its
+    size.
+    """
     if isinstance(value, dict):
         for at, member in enumerate(members):
             if isinstance(member, dict) and {field["name"] for field in member.get("fields", ())} == value.keys():

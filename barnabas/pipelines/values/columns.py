@@ -27,7 +27,7 @@ from barnabas.pipelines.values.rows import Decoded
 
 CORRUPT = "_corrupt_json"
 SHOWN = 100
-"""The most characters of a value, and of a schema, in an error."""
+"""The maximum length of a value, and of a schema, in an error, in characters."""
 
 ERROR = "error"
 PLACE = ("topic", "partition", "offset")
@@ -95,7 +95,7 @@ def encode_value(df: DataFrame, column: str, format: Format, *, into: str | None
 
 
 def _with_decoded(df: DataFrame, column: str, format: Format, mark: str) -> DataFrame:
-    """With a column `mark`: a struct of ``value`` and ``error``, one of which is null at least; both are where the
+    """Adds a column `mark`: a struct of ``value`` and ``error``, at least one of which is null; both are null if the
     column is null.
     """
     source = F.col(column).cast(BinaryType())
@@ -115,8 +115,8 @@ def _with_decoded(df: DataFrame, column: str, format: Format, mark: str) -> Data
 
 
 def _once(df: DataFrame, name: str, column: Column) -> DataFrame:
-    """With this column, made once for each row: a generator stands in the way of Spark's optimizer, which else makes
-    a column again in each filter and projection that uses it.
+    """Adds this column, computed once for each row: a generator prevents Spark's optimizer from computing it again in
+    each filter and projection that uses it.
     """
     return df.select("*", F.inline(F.array(F.struct(column.alias(name)))))
 
@@ -151,7 +151,7 @@ def _place(df: DataFrame, column: str) -> Column:
 
 
 def _columns_of(df: DataFrame) -> set[str]:
-    """Returns the DataFrame's columns; none in functions of declarative pipelines, which must not ask Spark."""
+    """Returns the DataFrame's columns; none in functions of declarative pipelines, which must not call Spark."""
     try:
         return set(df.columns)
     except AnalysisException as error:
@@ -182,7 +182,7 @@ def _encoded_in_workers(encoder: Any, column: Column) -> Column:
 
 
 def _arrow_function(function: Callable[[pa.Array], pa.Array], result: DataType, column: Column) -> Column:
-    """The function of the column; Spark reads in its annotations that it takes and gives an array."""
+    """Returns the result of the function for the column; Spark takes its types from its annotations."""
     made: Column = arrow_udf(function, result)(column)  # type: ignore[call-overload]
     return made
 
@@ -251,7 +251,7 @@ def _encoded_protobuf(column: Column, type: DataType, format: Protobuf) -> Colum
 
 
 class _JsonSchema(NamedTuple):
-    """What `from_json` is given, a struct with a field for what is wrong (CORRUPT); and how it is shown."""
+    """The schema for `from_json`, a struct with a field for errors (CORRUPT), and its text for messages."""
 
     schema: StructType | ArrayType | MapType | str
     is_struct: bool
@@ -286,7 +286,7 @@ def _no_json(shown: str) -> ValueError:
 
 
 def _of_sparks_json(type: Any) -> DataType:
-    """A type as Spark writes it in JSON, whatever it is; `StructType` alone reads its own."""
+    """Returns any type from Spark's JSON; `StructType` only reads structs."""
     held = {"type": "struct", "fields": [{"name": "it", "type": type, "nullable": True, "metadata": {}}]}
     return StructType.fromJson(held).fields[0].dataType
 

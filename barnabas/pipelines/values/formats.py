@@ -79,14 +79,14 @@ Format = Raw | Utf8 | Json | Avro | Protobuf
 FORMATS: Mapping[str, type[Format]] = {"raw": Raw, "utf8": Utf8, "json": Json, "avro": Avro, "protobuf": Protobuf}
 
 OPTIONS: Mapping[str, str] = {
-    "schema": "the schema, or `@` and its file; the newest of the subject in the registry if it is not given",
-    "message": "Protobuf: which message of the schema, if not the first",
+    "schema": "the schema, or `@` and its file; by default the newest of the subject in the registry",
+    "message": "Protobuf: the message of the schema; by default the first",
     "registry": "the URL of a schema registry; values then have its five-byte header",
-    "registry.*": "settings of the registry's client, as confluent-kafka calls them: `registry.basic.auth.user.info`, "
+    "registry.*": "settings of the registry's client, by confluent-kafka's names: `registry.basic.auth.user.info`, "
     "`registry.bearer.auth.token`, `registry.ssl.ca.location` ...",
-    "subject": "where the schema is in the registry; the topic's name with `-value` or `-key` behind it if not given",
-    "framed": "`true`: values have the registry's header, which is passed over without asking a registry; `false`: "
-    "they have none though there is a registry",
+    "subject": "the subject in the registry; by default the topic's name with `-value` or `-key`",
+    "framed": "`true`: values have the registry's header, which is skipped without a request to the registry; "
+    "`false`: they have none, even with a registry",
 }
 """The options of formats."""
 

@@ -1,7 +1,7 @@
-"""Schemas of JSON values: Spark's own two ways to write a type, and JSON Schema documents, read and written.
+"""Schemas of JSON values: Spark's DDL and JSON of types, and JSON Schema documents, read and written.
 
-Knows nothing of values. JSON Schema has no types for some of Spark's, which are found by ``format`` or by what
-Kafka Connect's JSON Schema converter writes (``connect.type``, ``title``):
+Knows nothing of values. JSON Schema lacks some types of Spark, which are recognized by ``format`` or by Kafka Connect's
+extensions (``connect.type``, ``title``):
 
 | JSON Schema | Spark |
 | --- | --- |
@@ -35,7 +35,7 @@ ANYTHING = "string"
 
 
 def is_json_schema(text: str) -> bool:
-    """Whether this is a JSON Schema document, instead of Spark's JSON of a type or a DDL text."""
+    """Returns whether this is a JSON Schema document, instead of Spark's JSON of a type or a DDL text."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -46,7 +46,7 @@ def is_json_schema(text: str) -> bool:
 
 
 def is_sparks(text: str) -> bool:
-    """Whether this is a type in Spark's JSON."""
+    """Returns whether this is a type in Spark's JSON."""
     try:
         document = json.loads(text)
     except ValueError:

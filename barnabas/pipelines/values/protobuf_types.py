@@ -1,6 +1,6 @@
-"""Which Arrow type, and so which type of Spark, a field of a Protobuf message is, and how a column of it is made.
+"""Maps fields of Protobuf messages to types of Arrow and Spark, and creates their columns.
 
-Knows nothing of bytes: messages that protobuf has parsed come in, columns go out. The table:
+Knows nothing of bytes: it converts parsed messages to columns. The table:
 
 | Protobuf | Spark |
 | --- | --- |
@@ -19,8 +19,8 @@ Knows nothing of bytes: messages that protobuf has parsed come in, columns go ou
 | google.protobuf.Int32Value, StringValue, ... | the value's type, null if it is not set |
 | google.protobuf.Struct, Value, ListValue | STRING: JSON |
 
-A field that tells whether it is set (``optional``, ``oneof``, messages) is null where it is not; others have their
-default. Messages that hold themselves have no type in Spark.
+A field with presence (``optional``, ``oneof``, messages) is null if it is not set; others have their default. Recursive
+messages have no type in Spark.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

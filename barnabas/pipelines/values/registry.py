@@ -22,7 +22,7 @@ SECRET = ("user.info", "password", "secret", "token")
 
 
 class RegistryFailed(Exception):
-    """The registry does not answer, or refuses a request; the message names the registry and the request."""
+    """The registry does not respond, or refuses a request; the message names the registry and the request."""
 
 
 class Reference(NamedTuple):
@@ -87,9 +87,9 @@ class Registry:
     def by_id(self, schema_id: int, *, serialized: bool = False) -> Found:
         """Returns the schema with this id.
 
-        :param serialized: ask for Protobuf as a descriptor in base64 instead of text, which not all registries support.
+        :param serialized: request Protobuf as a descriptor in base64 instead of text, which not all registries support.
         :raises Undecodable: there is no such schema.
-        :raises RegistryFailed: the registry does not answer, or refuses the request.
+        :raises RegistryFailed: the registry does not respond, or refuses the request.
         """
         form = "serialized" if serialized else None
         path = _path("schemas", "ids", str(schema_id), format=form)
@@ -103,7 +103,7 @@ class Registry:
         """Returns the newest schema of the subject.
 
         :raises ValueError: the subject has none.
-        :raises RegistryFailed: the registry does not answer, or refuses the request.
+        :raises RegistryFailed: the registry does not respond, or refuses the request.
         """
         form = "serialized" if serialized else None
         path = _path("subjects", _encoded(subject), "versions", "latest", format=form)
@@ -154,7 +154,7 @@ class Registry:
 
 
 class _NotThere(Exception):
-    """The registry does not have what was asked for."""
+    """The registry does not have the subject, version or schema."""
 
 
 def _encoded(name: str) -> str:
@@ -173,7 +173,7 @@ def _getter(path: str) -> Callable[["RegistryClient"], Any]:
 
 
 def _schema(text: str, kind: str, references: Sequence[Reference]) -> dict[str, Any]:
-    """Returns a schema as the registry takes it. Old registries know Avro alone, and no ``schemaType``."""
+    """Returns a schema for the registry. Old registries only know Avro, and no ``schemaType``."""
     body: dict[str, Any] = {"schema": text}
     if kind != "AVRO":
         body["schemaType"] = kind

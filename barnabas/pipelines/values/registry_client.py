@@ -1,6 +1,6 @@
 """An HTTP client of schema registries: the settings of confluent-kafka's client, retries, and several URLs.
 
-Knows nothing of schemas: it sends requests and returns the JSON of the answers.
+Knows nothing of schemas: it sends requests and returns the JSON of the responses.
 """
 
 import base64
@@ -49,7 +49,7 @@ TEXTS = (
 
 
 class Refused(Exception):
-    """The registry answered with an error."""
+    """The registry has responded with an error."""
 
     def __init__(self, status: int, code: int, message: str) -> None:
         super().__init__(f"{message} (HTTP {status}, error {code})")
@@ -57,7 +57,7 @@ class Refused(Exception):
 
 
 class Unreachable(Exception):
-    """The registry did not answer."""
+    """The registry has not responded."""
 
 
 class Address(NamedTuple):
@@ -68,7 +68,7 @@ class Address(NamedTuple):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Treats a redirection as an error: the credentials are for the configured host alone."""
+    """Treats a redirection as an error, since the credentials are only for the configured host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -103,8 +103,8 @@ class RegistryClient:
     def get(self, path: str) -> Any:
         """Returns the JSON of a GET.
 
-        :raises Refused: the registry answered with an error.
-        :raises Unreachable: no URL of the registry answered.
+        :raises Refused: the registry has responded with an error.
+        :raises Unreachable: no URL of the registry has responded.
         """
         return self._send("GET", path, None)
 
@@ -256,7 +256,7 @@ def _refused(error: urllib.error.HTTPError) -> Refused:
         with error:
             content = error.read()
     except (OSError, http.client.HTTPException):
-        content = b""  # the status says enough
+        content = b""  # the status is sufficient
     try:
         answer = json.loads(content)
         return Refused(error.code, int(answer["error_code"]), str(answer["message"]))

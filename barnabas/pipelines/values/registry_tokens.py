@@ -64,7 +64,7 @@ class Bearer:
         *,
         now: Callable[[], float],
     ) -> None:
-        """:param fetch: sends a request and returns the JSON of its answer."""
+        """:param fetch: sends a request and returns the JSON of its response."""
         self._settings, self._fetch, self._now = settings, fetch, now
         self._token, self._until = "", float("-inf")
 

@@ -19,7 +19,7 @@ class AddRaftVoterRequest(Request, api_key=80, versions="0-1", flexible="0+"):
     voter_id: int32
     voter_directory_id: uuid
     listeners: list[Listener]
-    ack_when_committed: bool = field("1+", default=True)  #: False: answer when the change is in the leader's log
+    ack_when_committed: bool = field("1+", default=True)  #: False: respond when the change is appended
 
 
 class AddRaftVoterResponse(Response, to=AddRaftVoterRequest):

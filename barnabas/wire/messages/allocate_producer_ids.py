@@ -1,4 +1,4 @@
-"""AllocateProducerIds (API key 67): a broker asks the active controller for a block of producer ids (KIP-730)."""
+"""AllocateProducerIds (API key 67): a broker requests a block of producer ids from the active controller (KIP-730)."""
 
 from barnabas.wire.message import Request, Response
 from barnabas.wire.types import int16, int32, int64

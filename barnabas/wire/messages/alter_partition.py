@@ -1,4 +1,4 @@
-"""AlterPartition (API key 56): the leader of partitions asks the controller to change their in-sync replicas (KIP-497).
+"""AlterPartition (API key 56): the leader of partitions proposes their ISRs to the controller (KIP-497).
 
 v1 leader_recovery_state (KIP-704) · v2 topics by id (KIP-841) · v3 new_isr_with_epochs (KIP-903)
 """
@@ -21,7 +21,7 @@ class AlterPartitionRequest(Request, api_key=56, versions="0-3", flexible="0+"):
             #: replaces ``new_isr``
             new_isr_with_epochs: list[BrokerState] = field("3+", default=())
             leader_recovery_state: int8 = field("1+", default=0)  #: 0: recovered; 1: recovering
-            partition_epoch: int32  #: that is expected
+            partition_epoch: int32  #: the expected one
 
         topic_name: string = field("0-1", default="")
         topic_id: uuid = field("2+", default=ZERO_UUID)

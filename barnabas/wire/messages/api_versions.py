@@ -13,8 +13,8 @@ from barnabas.wire.types import int16, int32, int64, string
 class ApiVersionsRequest(Request, api_key=18, versions="0-5", flexible="3+"):
     client_software_name: string = field("3+", default="")  #: letters, digits, dots and dashes
     client_software_version: string = field("3+", default="")
-    cluster_id: string | None = field("5+", default=None)  #: that the client expects; null: any
-    node_id: int32 = field("5+", default=-1)  #: that the client expects; -1: any
+    cluster_id: string | None = field("5+", default=None)  #: expected by the client; null: any
+    node_id: int32 = field("5+", default=-1)  #: expected by the client; -1: any
 
 
 class ApiVersionsResponse(Response, to=ApiVersionsRequest):

@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs (API key 73): a broker tells the controller in which directories its replicas are (KIP-858)."""
+"""AssignReplicasToDirs (API key 73): a broker reports the directories of its replicas to the controller (KIP-858)."""
 
 from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct

@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch (API key 53): a new leader of the metadata log tells the voters that it leads (KIP-595).
+"""BeginQuorumEpoch (API key 53): a new leader of the metadata log announces itself to the voters (KIP-595).
 
 v1 flexible, directory ids and endpoints (KIP-853)
 """
@@ -25,7 +25,7 @@ class BeginQuorumEpochRequest(Request, api_key=53, versions="0-1", flexible="1+"
         port: uint16
 
     cluster_id: string | None = None
-    voter_id: int32 = field("1+", default=-1)  #: that is meant
+    voter_id: int32 = field("1+", default=-1)  #: the recipient
     topics: list[TopicData]
     leader_endpoints: list[LeaderEndpoint] = field("1+", default=())
 
@@ -35,7 +35,7 @@ class BeginQuorumEpochResponse(Response, to=BeginQuorumEpochRequest):
         class PartitionData(Struct):
             partition_index: int32
             error_code: int16 = 0
-            leader_id: int32  #: -1: the voter knows of no leader
+            leader_id: int32  #: -1: the voter knows no leader
             leader_epoch: int32
 
         topic_name: string

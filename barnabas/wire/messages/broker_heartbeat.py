@@ -1,4 +1,4 @@
-"""BrokerHeartbeat (API key 63): a registered broker tells the active controller that it lives (KIP-631).
+"""BrokerHeartbeat (API key 63): the heartbeat of a registered broker to the active controller (KIP-631).
 
 v1 offline_log_dirs (KIP-858) · v2 cordoned_log_dirs (KIP-1066)
 """

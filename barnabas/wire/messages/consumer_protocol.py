@@ -15,7 +15,7 @@ from barnabas.wire.types import Buffer, int32, string
 
 
 class ConsumerProtocol(Message):
-    """A message that its version precedes."""
+    """A message with its version before it."""
 
     def encode_prefixed(self, version: int) -> bytes:
         """Encodes the version, then the message."""

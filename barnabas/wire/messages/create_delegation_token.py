@@ -1,6 +1,6 @@
 """CreateDelegationToken (API key 38): creates a token that stands for its owner (KIP-48).
 
-v1 throttled after the answer (KIP-219) · v2 flexible · v3 owner and requester (KIP-373)
+v1 throttled after the response (KIP-219) · v2 flexible · v3 owner and requester (KIP-373)
 """
 
 from barnabas.wire.message import Request, Response

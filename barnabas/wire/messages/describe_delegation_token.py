@@ -1,6 +1,6 @@
 """DescribeDelegationToken (API key 41): lists tokens by their owners (KIP-48).
 
-v1 throttled after the answer (KIP-219) · v2 flexible · v3 requester (KIP-373)
+v1 throttled after the response (KIP-219) · v2 flexible · v3 requester (KIP-373)
 """
 
 from barnabas.wire.message import Request, Response

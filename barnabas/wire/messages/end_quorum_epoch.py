@@ -1,4 +1,4 @@
-"""EndQuorumEpoch (API key 54): a leader of the metadata log resigns, and says who should follow it (KIP-595).
+"""EndQuorumEpoch (API key 54): a leader of the metadata log resigns, and names its preferred successors (KIP-595).
 
 v1 flexible, directory ids and endpoints (KIP-853)
 """
@@ -41,7 +41,7 @@ class EndQuorumEpochResponse(Response, to=EndQuorumEpochRequest):
         class PartitionData(Struct):
             partition_index: int32
             error_code: int16 = 0
-            leader_id: int32  #: -1: the voter knows of no leader
+            leader_id: int32  #: -1: the voter knows no leader
             leader_epoch: int32
 
         topic_name: string

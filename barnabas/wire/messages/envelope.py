@@ -1,4 +1,4 @@
-"""Envelope (API key 58): a broker forwards a client's request to the active controller, with who sent it (KIP-590)."""
+"""Envelope (API key 58): a broker forwards a client's request and principal to the active controller (KIP-590)."""
 
 from barnabas.wire.message import Request, Response
 from barnabas.wire.types import int16

@@ -1,6 +1,6 @@
 """ExpireDelegationToken (API key 40): brings the expiry of a token forward (KIP-48).
 
-v1 throttled after the answer (KIP-219) · v2 flexible
+v1 throttled after the response (KIP-219) · v2 flexible
 """
 
 from barnabas.wire.message import Request, Response

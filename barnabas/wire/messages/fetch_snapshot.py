@@ -44,7 +44,7 @@ class FetchSnapshotResponse(Response, to=FetchSnapshotRequest):
             index: int32
             error_code: int16 = 0
             snapshot_id: SnapshotId
-            #: with an error: who leads
+            #: the leader, with an error
             current_leader: LeaderIdAndEpoch = field(tag=0, default_factory=LeaderIdAndEpoch)
             size: int64  #: of the whole snapshot, in bytes
             position: int64

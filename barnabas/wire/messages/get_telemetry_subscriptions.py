@@ -19,5 +19,5 @@ class GetTelemetrySubscriptionsResponse(Response, to=GetTelemetrySubscriptionsRe
     accepted_compression_types: list[int8]  #: the preferred first
     push_interval_ms: int32
     telemetry_max_bytes: int32
-    delta_temporality: bool  #: whether sums are what they have grown by, or what they are
-    requested_metrics: list[string]  #: prefixes of names; "*" alone: all metrics; none: the client shall not push
+    delta_temporality: bool  #: whether sums are deltas, or cumulative
+    requested_metrics: list[string]  #: prefixes of names; "*" alone: all metrics; none: no pushes

@@ -1,6 +1,6 @@
 """RenewDelegationToken (API key 39): moves the expiry of a token (KIP-48).
 
-v1 throttled after the answer (KIP-219) · v2 flexible
+v1 throttled after the response (KIP-219) · v2 flexible
 """
 
 from barnabas.wire.message import Request, Response

@@ -1,4 +1,4 @@
-"""UnregisterBroker (API key 64): remove a broker that will not come back from the cluster (KIP-631)."""
+"""UnregisterBroker (API key 64): remove a broker from the cluster permanently (KIP-631)."""
 
 from barnabas.wire.message import Request, Response
 from barnabas.wire.types import int16, int32, string

@@ -1,4 +1,4 @@
-"""UpdateRaftVoter (API key 82): a voter of the metadata log tells the leader its endpoints and versions (KIP-853)."""
+"""UpdateRaftVoter (API key 82): a voter of the metadata log updates its endpoints and versions (KIP-853)."""
 
 from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct, field

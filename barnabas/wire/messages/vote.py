@@ -1,6 +1,6 @@
-"""Vote (API key 52): a candidate, or a follower before it becomes one, asks a voter for its vote (KIP-595).
+"""Vote (API key 52): a candidate, or a follower before it becomes one, requests a vote (KIP-595).
 
-v1 directory ids and the voter that is meant (KIP-853) · v2 pre_vote (KIP-996)
+v1 directory ids and the voter's key (KIP-853) · v2 pre_vote (KIP-996)
 """
 
 from barnabas.wire.message import Request, Response
@@ -12,11 +12,11 @@ class VoteRequest(Request, api_key=52, versions="0-2", flexible="0+"):
     class TopicData(Struct):
         class PartitionData(Struct):
             partition_index: int32
-            replica_epoch: int32  #: of the one that asks; the epoch of its candidacy unless ``pre_vote``
+            replica_epoch: int32  #: of the candidate; with ``pre_vote`` its current one
             replica_id: int32
             replica_directory_id: uuid = field("1+", default=ZERO_UUID)
             voter_directory_id: uuid = field("1+", default=ZERO_UUID)
-            last_offset_epoch: int32  #: of the last record in the log of the one that asks
+            last_offset_epoch: int32  #: of the last record of the candidate's log
             last_offset: int64  #: its log end offset
             pre_vote: bool = field("2+", default=False)
 
@@ -24,7 +24,7 @@ class VoteRequest(Request, api_key=52, versions="0-2", flexible="0+"):
         partitions: list[PartitionData]
 
     cluster_id: string | None = None
-    voter_id: int32 = field("1+", default=-1)  #: whose vote is asked for
+    voter_id: int32 = field("1+", default=-1)  #: the recipient
     topics: list[TopicData]
 
 
@@ -33,7 +33,7 @@ class VoteResponse(Response, to=VoteRequest):
         class PartitionData(Struct):
             partition_index: int32
             error_code: int16 = 0
-            leader_id: int32  #: -1: the voter knows of no leader
+            leader_id: int32  #: -1: the voter knows no leader
             leader_epoch: int32
             vote_granted: bool
 

@@ -26,51 +26,53 @@ class BackfillOptions(ClusterOptions):
     """The options of ``barnabas pipeline backfill``: the export, which of its records, and the target topic."""
 
     source: str = option(
-        "The export: a directory of Parquet with the columns of `with_metadata`, or a Delta table of this machine's.",
+        "The export: a directory of Parquet with the columns of `with_metadata`, or a Delta table on this machine.",
         flags=("--from", "--source"),
         metavar="PLACE",
     )
     topics: tuple[str, ...] = option(
-        "Which of the export's topics; may be given several times, else all.",
+        "A topic of the export; may be given several times. Default: all.",
         default=(),
         flags=("--topic", "--topics"),
         metavar="TOPIC",
     )
     to_topic: str | None = option(
-        "The topic that is written, where it is one; else each goes to the topic of its own name.",
+        "The target topic, if the export has one topic. Default: the topics' own names.",
         default=None,
         metavar="TOPIC",
     )
 
     starting_timestamp: str | None = option(
-        "Leave out records before this time: ISO 8601 (UTC if it names no zone), or ms since 1970.",
+        "Leave out records before this time: ISO 8601 (UTC without a zone), or ms since 1970.",
         default=None,
         metavar="TIME",
     )
     ending_timestamp: str | None = option("Leave out records at and after this time.", default=None, metavar="TIME")
     starting_offsets: str | None = option(
-        'Leave out records before these offsets: `{"orders": {"0": 17}}`; a partition that is not named is not cut.',
+        'Leave out records before these offsets: `{"orders": {"0": 17}}`; other partitions are not limited.',
         default=None,
         metavar="JSON",
     )
     ending_offsets: str | None = option("Leave out records at and after these offsets.", default=None, metavar="JSON")
-    metadata_prefix: str = option("What `metadata_prefix` was for the export.", default="", metavar="TEXT")
+    metadata_prefix: str = option("The `metadata_prefix` of the export.", default="", metavar="TEXT")
     partial: bool = option(
-        "Begin though the export still holds records back: what it makes visible later is not part of this.",
+        "Begin even if the export still holds back records, which are not written then.",
         default=False,
     )
 
     topic_config: Mapping[str, str] = option(
-        "A config of topics that are made. `retention.ms` is -1 if it is not given, as records keep their age.",
+        "A config of new topics. `retention.ms` is -1 by default, as records keep their timestamps.",
         default_factory=dict,
         flags=("--topic-config",),
     )
-    replication_factor: int = option("Of topics that are made; -1 is the brokers' default.", default=-1)
+    replication_factor: int = option("The replication factor of new topics; -1 is the brokers' default.", default=-1)
     ignore_retention: bool = option(
-        "Write to a topic whose retention.ms will have its brokers delete what is written.", default=False
+        "Write to a topic even if its retention.ms deletes the written records.", default=False
     )
     batch_records: int = option(
-        "How many records a batch has at most, about: a stop waits for its end.", default=1_000_000, least=1
+        "The approximate maximum number of records of a batch. A stop waits for the end of a batch.",
+        default=1_000_000,
+        least=1,
     )
 
     def __post_init__(self) -> None:
@@ -82,7 +84,7 @@ class BackfillOptions(ClusterOptions):
             parse_offsets(name, getattr(self, name))
 
     def times(self) -> tuple[int | None, int | None]:
-        """Returns the starting and the ending timestamp in ms, or None for those not given."""
+        """Returns the starting and the ending timestamp in ms, or None if not given."""
         return (
             parse_time("starting_timestamp", self.starting_timestamp),
             parse_time("ending_timestamp", self.ending_timestamp),
@@ -117,7 +119,7 @@ class BackfillOptions(ClusterOptions):
         return {name: value for name, value in self.client.items() if (name in PRODUCER_SETTINGS) == of_producer}
 
     def what(self) -> dict[str, object]:
-        """Returns the options that must not change between the runs of one backfill: the records, and their target."""
+        """Returns the options that must be the same in all runs of one backfill: the records, and their target."""
         kept = ("client", "topic_config", "replication_factor", "ignore_retention", "batch_records", "partial")
         named = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in kept}
         return dict(json.loads(json.dumps(named)))

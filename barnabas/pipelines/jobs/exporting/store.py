@@ -1,11 +1,11 @@
-"""Adds each micro-batch to a directory exactly once, whatever is killed when, and shows readers whole files only.
+"""Adds each micro-batch to a directory exactly once, even after crashes, and shows readers only whole files.
 
 A visible file is never changed or deleted. The files of a batch are held back, hidden, until they are large or old
 enough. Then they are merged, and the result becomes visible by one rename. A file that has the target size by itself is
 not merged. So at no moment does a reader find a record twice, or miss one that it found before. Knows nothing of Spark
 and of formats: the functions that write and merge files are passed in.
 
-The process may be killed after each of these steps. The last column says what the next start does then:
+The process may be killed after each of these steps. The last column is the recovery at the next start:
 
     a batch    1 write its files to staging              drops them: Spark repeats the batch
                2 write batches/N.json, which lists them  the batch is committed: moves the rest of its files, and

@@ -24,34 +24,34 @@ FORMATS = ("parquet", "csv", "json", "text", "orc")
 class ImportOptions(ClusterOptions):
     """The options of ``barnabas pipeline import``: the files or the table, and how rows become records."""
 
-    topic: str = option("The topic that the rows go to.")
+    topic: str = option("The target topic.")
 
     files: str | None = option(
-        "A directory, or a pattern such as `in/*.csv`: each file that is or appears there is imported once. A file "
-        "must come into being whole, by a rename.",
+        "A directory, or a pattern such as `in/*.csv`: each existing or new file is imported once. A file must be "
+        "created complete, by a rename.",
         default=None,
         metavar="PATH",
     )
-    format: str = option("What the files are.", default="parquet", choices=FORMATS)
+    format: str = option("The format of the files.", default="parquet", choices=FORMATS)
     schema: str | None = option(
-        "The columns of the files, as in `id BIGINT, name STRING`. Without it, it is inferred from the files that are "
-        "there at the first start, and kept with the checkpoint.",
+        "The columns of the files, as in `id BIGINT, name STRING`. By default it is inferred from the files at the "
+        "first start, and kept in the checkpoint.",
         default=None,
         metavar="DDL",
     )
     reader_options: Mapping[str, str] = option(
         "An option of Spark's reader of that format, such as `header=true`. A row that cannot be read is an error, "
-        "unless `mode` says otherwise.",
+        "unless `mode` allows it.",
         default_factory=dict,
         flags=("--reader-option",),
     )
     max_files_per_batch: int | None = option(
-        "How many files a batch has at most; else all there are.", default=None, least=1
+        "The maximum number of files of a batch. Default: all.", default=None, least=1
     )
     min_tasks: int = option(
-        "Share the files of a batch among as many tasks at least, if they are large enough: a task has 4 MiB or more. "
-        "How many cores there are makes no difference, so that a batch that is repeated has the same tasks; do not "
-        "change this while one is unfinished.",
+        "The minimum number of tasks of a batch, if its files are large enough: a task has 4 MiB or more. "
+        "The number of cores has no influence, so that a repeated batch has the same tasks. Do not change it while a "
+        "batch is unfinished.",
         default=4,
         least=1,
     )
@@ -60,76 +60,76 @@ class ImportOptions(ClusterOptions):
         default=False,
     )
     after: str = option(
-        "What becomes of a file that is imported: it is kept, moved below `archive_to`, or deleted. Spark does that "
+        "What happens to an imported file: it is kept, moved below `archive_to`, or deleted. Spark does that "
         "when a later batch is done.",
         default="keep",
         choices=("keep", "archive", "delete"),
     )
-    archive_to: str | None = option("Where files are moved to with `after` archive.", default=None, metavar="DIR")
+    archive_to: str | None = option("The directory of moved files, with `after` archive.", default=None, metavar="DIR")
 
     jdbc_url: str | None = option(
-        "The database that rows come from, instead of files: `jdbc:postgresql://host/shop`.", default=None
+        "The database to import from, instead of files: `jdbc:postgresql://host/shop`.", default=None
     )
     table: str | None = option("The table of the database.", default=None)
-    query: str | None = option("Or a SELECT statement.", default=None, metavar="SQL")
+    query: str | None = option("A SELECT statement, instead of a table.", default=None, metavar="SQL")
     increasing: tuple[str, ...] = option(
-        "The column by which new rows are known: an id or a time that only grows. Two for a time that several rows "
-        "share: `--increasing changed --increasing id`. Rows are imported in its order, each once.",
+        "The column that identifies new rows: an id or a time that only increases. Two, if several rows may have the "
+        "same time: `--increasing changed --increasing id`. Rows are imported in this order, each once.",
         default=(),
         metavar="COLUMN",
     )
     jdbc_properties: Mapping[str, str] = properties_option(
-        "User, password, and what else the driver and Spark's JDBC reader take (`driver`, `fetchsize`).",
+        "User, password, and other settings of the driver and of Spark's JDBC reader (`driver`, `fetchsize`).",
     )
     driver_jars: tuple[str, ...] = option("The jar of the database's driver.", default=(), metavar="FILE")
     batch_rows: int = option(
-        "How many rows of a table a batch has at most; it is one transaction with `delivery` exactly-once.",
+        "The maximum number of rows of a batch of a table; with `delivery` exactly-once it is one transaction.",
         default=100_000,
         least=1,
     )
     delay_seconds: float = option(
-        "Leave rows of a table that are younger, by the time in `increasing`, to the next batch: transactions may "
-        "still add to them.",
+        "Leave younger rows of a table, by the time in `increasing`, to a later batch, since open transactions may "
+        "still add rows.",
         default=0.0,
         least=0,
     )
     poll_seconds: float = option("How often to look for new files or rows.", default=2.0, above=0)
 
     select: tuple[str, ...] = option(
-        "Columns, or SQL expressions with a name (`upper(name) AS name`), to go on with; else all columns.",
+        "The columns, or SQL expressions with a name (`upper(name) AS name`), to import. Default: all columns.",
         default=(),
         metavar="SQL",
     )
-    where: str | None = option("Take only rows for which this SQL expression is true.", default=None, metavar="SQL")
+    where: str | None = option("Import only rows for which this SQL expression is true.", default=None, metavar="SQL")
     key: tuple[str, ...] = option(
-        "The column, or SQL expression, that is the key; of several, a JSON object. Without it records have no key.",
+        "The column, or SQL expression, of the key; several become a JSON object. By default records have no key.",
         default=(),
         metavar="COLUMN",
     )
     value_format: str = option(
-        "What the value is: the row as a `json` object, as `avro,schema=@row.avsc`, `avro,registry=http://host:8081`, "
-        "`protobuf,schema=@order.proto`; one column (`value_column`), as it is: `raw`.",
+        "The format of the value: the row as `json`, `avro,schema=@row.avsc`, `avro,registry=http://host:8081`, "
+        "`protobuf,schema=@order.proto`; or one column (`value_column`) unchanged: `raw`.",
         default="json",
         metavar="FORMAT",
     )
     value_column: str | None = option(
-        "The column or SQL expression that is the value with `value_format` raw; for text files it is `value`.",
+        "The column or SQL expression of the value, with `value_format` raw; for text files it is `value`.",
         default=None,
         metavar="COLUMN",
     )
-    columns: tuple[str, ...] = option("The columns that are in the value; else all.", default=(), metavar="COLUMN")
+    columns: tuple[str, ...] = option("The columns in the value. Default: all.", default=(), metavar="COLUMN")
     partition: str | None = option(
-        "The column or SQL expression that is the partition; else it comes from the key.",
+        "The column or SQL expression of the partition. Default: derived from the key.",
         default=None,
         metavar="COLUMN",
     )
     timestamp: str | None = option(
-        "The column or SQL expression that is the record's time: a timestamp, or milliseconds since 1970; else now.",
+        "The column or SQL expression of the timestamp: a timestamp, or ms since 1970. Default: the current time.",
         default=None,
         metavar="COLUMN",
     )
     headers: Mapping[str, str] = option(
-        "A header by its name, from a column or SQL expression: `file=_metadata.file_name`.",
+        "A header, from a column or SQL expression: `file=_metadata.file_name`.",
         default_factory=dict,
         flags=("--header",),
         metavar="NAME=COLUMN",

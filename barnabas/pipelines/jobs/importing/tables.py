@@ -80,7 +80,7 @@ class TableImport(BatchJob):
         """Returns whether the open batch, which an earlier run began, is committed.
 
         Begins its transaction first, which aborts one that a task of that run has left open, so the result cannot
-        change. The sink would detect the repetition too, but only of the same rows; the database may have more by now.
+        change. The sink detects the repetition, too, but only of the same rows; the database may have more rows now.
         """
         if self._options.delivery != "exactly-once":
             return False

@@ -31,82 +31,82 @@ from barnabas.pipelines.jobs.options import (
 class MirrorOptions:
     """The options of ``barnabas pipeline mirror``: source and target, the topics, their names, and what is synced."""
 
-    source: str = option("The cluster that is read.", metavar="HOST:PORT[,...]", flags=("--source", "--from"))
-    target: str = option("The cluster that is written.", metavar="HOST:PORT[,...]", flags=("--target", "--to"))
+    source: str = option("The cluster to read from.", metavar="HOST:PORT[,...]", flags=("--source", "--from"))
+    target: str = option("The cluster to write to.", metavar="HOST:PORT[,...]", flags=("--target", "--to"))
     source_client: Mapping[str, str] = properties_option(
-        "Settings of the client of the source, by Kafka's names: for TLS and SASL.", "--source-config"
+        "Settings of the source's client, by Kafka's names, such as those for TLS and SASL.", "--source-config"
     )
     target_client: Mapping[str, str] = properties_option(
-        "Settings of the client of the target, and of its producer, by Kafka's names: for TLS, SASL, "
-        "`compression.type` and the like.",
+        "Settings of the target's client and producer, by Kafka's names, such as those for TLS and SASL, and "
+        "`compression.type`.",
         "--target-config",
     )
-    source_alias: str = option("What the source is called; mirrored topics begin with it.", default="source")
+    source_alias: str = option("The alias of the source, the prefix of mirrored topics.", default="source")
     target_alias: str = option(
-        "What the target is called: topics that came from there, by their names, are not mirrored back.",
+        "The alias of the target: topics with this prefix are not mirrored back.",
         default="target",
     )
 
     topics: tuple[str, ...] = option(
-        "Topics that are mirrored, as regular expressions; those that come to match later too.",
+        "The topics to mirror, as regular expressions, including new topics.",
         default=(".*",),
         metavar="REGEX[,...]",
     )
     exclude_topics: tuple[str, ...] = option(
-        "Topics that are not. Internal ones never are.", default=EXCLUDED_TOPICS, metavar="REGEX[,...]"
+        "Topics that are not mirrored. Internal topics never are.", default=EXCLUDED_TOPICS, metavar="REGEX[,...]"
     )
     policy: str = option(
-        "What a topic is called at the target: default puts the alias of the source before its name (`source.orders`), "
-        "identity leaves it as it is.",
+        "The names of topics in the target: default adds the alias of the source as a prefix (`source.orders`), "
+        "identity keeps the names.",
         default="default",
         choices=POLICIES,
     )
-    separator: str = option("What stands between alias and name.", default=".")
+    separator: str = option("The separator between alias and name.", default=".")
     starting_offsets: str = option(
-        "Where a partition begins that the target has nothing of, when the mirror is started first. Partitions that "
-        "come later begin with their first record.",
+        "The start of partitions that are not in the target, at the first start of the mirror. Partitions that are "
+        "added later start with their first record.",
         default="earliest",
         choices=("earliest", "latest"),
     )
     isolation: str = isolation_option()
     fail_on_data_loss: bool = option(
-        "End with an error when the source has lost records before they were mirrored: by retention, or as a topic "
-        "was deleted and made again. Otherwise go on with what there is.",
+        "Fail if the source has lost records before they were mirrored: by retention, or because a topic was deleted "
+        "and created again. Otherwise continue with the existing records.",
         default=True,
     )
 
     replication_factor: int = option(
-        "How many replicas topics have that are made at the target; -1: as many as its brokers give by default.",
+        "The replication factor of new topics in the target; -1 is the brokers' default.",
         default=-1,
     )
-    sync_configs: bool = option("Have the configs of topics follow those of the source.", default=True)
+    sync_configs: bool = option("Sync the configs of topics from the source.", default=True)
     exclude_configs: tuple[str, ...] = option(
-        "Configs of topics that do not.", default=EXCLUDED_CONFIGS, metavar="REGEX[,...]"
+        "Configs that are not synced.", default=EXCLUDED_CONFIGS, metavar="REGEX[,...]"
     )
     sync_groups: bool = option(
-        "Commit at the target where groups of the source would go on there, as long as they have no members there. "
-        "Never moves a group backwards.",
+        "Commit the translated offsets of the source's groups in the target, while they have no members there. "
+        "Offsets never move backwards.",
         default=True,
     )
-    groups: tuple[str, ...] = option("Groups whose offsets are translated.", default=(".*",), metavar="REGEX[,...]")
+    groups: tuple[str, ...] = option("The groups whose offsets are translated.", default=(".*",), metavar="REGEX[,...]")
     exclude_groups: tuple[str, ...] = option(
-        "Groups whose offsets are not.", default=EXCLUDED_GROUPS, metavar="REGEX[,...]"
+        "Groups whose offsets are not translated.", default=EXCLUDED_GROUPS, metavar="REGEX[,...]"
     )
     checkpoints: bool = option(
-        "Write translated offsets to `source.checkpoints.internal` too, for MirrorMaker's `RemoteClusterUtils`.",
+        "Write translated offsets also to `source.checkpoints.internal`, for MirrorMaker's `RemoteClusterUtils`.",
         default=True,
     )
 
     refresh_seconds: float = option(
-        "How often to look for new topics and partitions, changed configs and what groups have committed.",
+        "How often to check for new topics and partitions, changed configs and committed offsets of groups.",
         default=10.0,
         above=0,
     )
-    poll_seconds: float = option("How often to look for new records.", default=0.5, least=0)
+    poll_seconds: float = option("How often to check for new records.", default=0.5, least=0)
     max_offsets_per_batch: int | None = max_offsets_option()
     commit_group: str | None = commit_group_option()
     tasks: int | None = option(
-        "How many tasks a batch has at most; else four for each core that Spark has. A partition is one task's.",
+        "The maximum number of tasks of a batch. Default: four for each core. A partition belongs to one task.",
         default=None,
         least=1,
     )

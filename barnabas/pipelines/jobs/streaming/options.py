@@ -36,70 +36,72 @@ class StreamOptions(ClusterOptions):
     """The options of ``barnabas pipeline stream``: tables, a function or SQL over them, and the topic of the result."""
 
     tables: tuple[str, ...] = option(
-        "A table: its name, what it is made of, and how that is decoded, as in "
+        "A table: its name, its topic or files, and their format, as in "
         "`orders=topic:orders,format=json,schema=id BIGINT, amount DOUBLE`. The options are listed below.",
         flags=("--table",),
         metavar="NAME[=topic:TOPIC|files:PATH][,OPTION=VALUE...]",
     )
-    to: str = option("The topic that the result goes to.", metavar="TOPIC")
+    to: str = option("The topic of the result.", metavar="TOPIC")
     transform: str | None = option(
-        "A Python file with a function `transform`, or another that is named after a colon. It is given the tables as "
-        "DataFrames by the names of its parameters (`spark`: the session), and returns a DataFrame.",
+        "A Python file with a function `transform`, or another one after a colon. Its parameters are the tables as "
+        "DataFrames, by their names (`spark`: the session); it returns a DataFrame.",
         default=None,
         metavar="FILE[:FUNCTION]",
     )
     sql: str | None = option(
-        "Or a SELECT statement over the tables; `@` and a name: it is in that file.", default=None, metavar="SQL"
+        "A SELECT statement over the tables, instead of a function; or `@` and the name of its file.",
+        default=None,
+        metavar="SQL",
     )
 
     format: str | None = option(
-        "How values are encoded, with options as those of a table: `avro,registry=http://localhost:8081`. Without it, "
-        "a column `value` of text or bytes stays as it is, and all else is JSON.",
+        "The format of values, with options as those of a table: `avro,registry=http://localhost:8081`. By default, "
+        "a column `value` of text or bytes is unchanged, and everything else is JSON.",
         default=None,
         metavar="FORMAT[,OPTION=VALUE...]",
     )
     key_format: str | None = option(
-        "How keys are encoded. Without it, text and bytes stay as they are, structs are JSON, and all else is text.",
+        "The format of keys. By default, text and bytes are unchanged, structs are JSON, and everything else is text.",
         default=None,
         metavar="FORMAT[,OPTION=VALUE...]",
     )
     output_mode: str = option(
         "When aggregates are written: `append` once they are final (which needs a watermark), `update` whenever they "
-        "change, `complete` all of them with every batch.",
+        "change, `complete` all of them in every batch.",
         default="append",
         choices=("append", "update", "complete"),
     )
     delivery: str = delivery_option()
 
     undecodable: str | None = option(
-        "What becomes of a record that cannot be decoded: it ends the job (`fail`), has nulls (`null`), or goes to the "
-        "topic of `dead_letters`, which is what is done where one is given.",
+        "What happens to a record that cannot be decoded: the job fails (`fail`), its columns are null (`null`), or it "
+        "goes to the topic of `dead_letters`, the default if there is one.",
         default=None,
         choices=UNDECODABLE,
     )
     dead_letters: str | None = option(
-        "The topic for records that cannot be decoded: key, value, headers and time as they were, and in headers "
-        "`__connect.errors.*` why, and from where.",
+        "The topic for records that cannot be decoded: key, value, headers and timestamp are unchanged, and headers "
+        "`__connect.errors.*` have the error and the source.",
         default=None,
         metavar="TOPIC",
     )
 
     starting_offsets: str = option(
-        "Where topics are read from at the first start.", default="earliest", choices=("earliest", "latest")
+        "The start of topics at the first start of the job.", default="earliest", choices=("earliest", "latest")
     )
     max_offsets_per_batch: int | None = max_offsets_option()
     trigger_seconds: float | None = trigger_option(None)
     commit_group: str | None = commit_group_option()
     state_store: str = option(
-        "Where state is kept (windows, joins, what was seen): in RocksDB on disk, which transformWithState needs, or "
-        "in Java's memory. It stays as it was at the first start.",
+        "The state store (of windows, joins, deduplication): RocksDB on disk, which transformWithState requires, or "
+        "Java's memory. It cannot be changed after the first start.",
         default="rocksdb",
         choices=tuple(STATE_STORES),
     )
     state_partitions: int | None = option(
-        "In how many parts state is kept, which is how many tasks work on it; it stays as it was at the first start. "
-        "Without it, `spark.sql.shuffle.partitions` says so; where that is not set either, as many as the widest topic "
-        "has partitions.",
+        "The number of partitions of the state, and of the tasks for it. It cannot be changed after the first start. "
+        "The default is `spark.sql.shuffle.partitions` if that is set, otherwise the largest number of partitions of a "
+        "topic.",
         default=None,
         least=1,
     )

@@ -14,19 +14,19 @@ READS = ("stream", "batch", "latest")
 SOURCES = ("topic", "files")
 
 OPTIONS: Mapping[str, str] = {
-    "topic": "the topic, if it is not called as the table is",
+    "topic": "the topic; by default the name of the table",
     "files": "a directory or pattern of files, instead of a topic",
-    "format": "how values are encoded: raw (if not given), utf8, json, avro or protobuf; of files: parquet (if not "
-    "given), csv, json, orc, text",
+    "format": "the format of values: raw (default), utf8, json, avro or protobuf; of files: parquet (default), "
+    "csv, json, orc, text",
     **OF_FORMATS,
-    "key.*": "the same for keys: `key.format` (raw if not given), `key.schema` ...",
-    "read": "`stream`: records as they come, which is what topics are if nothing is said; `batch`: all that is there "
-    "when the job is started, which is what files are; `latest`: of a topic, the newest record of each key that is "
-    "there then, those without a value left out",
-    "watermark": "a column with the time of an event, and how late one may come: `_timestamp 10 minutes`",
-    "headers": "`true`: there is a column `_headers`",
-    "option.*": "an option of Spark's reader: of the data source (`option.failOnDataLoss=false`), or of that for files "
-    "(`option.header=true`)",
+    "key.*": "the same for keys: `key.format` (raw by default), `key.schema` ...",
+    "read": "`stream`: records as they arrive, the default for topics; `batch`: the records at the start of the job, "
+    "the default for files; `latest`: the newest record of each key of a topic at the start of the job, without "
+    "tombstones",
+    "watermark": "a column with the time of an event, and the maximum delay: `_timestamp 10 minutes`",
+    "headers": "`true`: adds a column `_headers`",
+    "option.*": "an option of Spark's reader: of the data source (`option.failOnDataLoss=false`), or of the one for "
+    "files (`option.header=true`)",
 }
 """The options of a table."""
 
