@@ -11,12 +11,12 @@ def play(path: Path, command: Callable[[str], str], *, rewrite: bool) -> None:
     """Do what the file says, line by line, and see that it prints what the file says."""
     steps = [step.partition("\n----") for step in path.read_text().rstrip("\n").split("\n\n")]
     printed = []
-    for asked, _, _ in steps:
-        lines = [line for line in asked.splitlines() if line and not line.startswith("#")]
+    for commands, _, _ in steps:
+        lines = [line for line in commands.splitlines() if line and not line.startswith("#")]
         printed.append("\n".join(filter(None, map(command, lines))))
     if rewrite:
-        rewritten = [f"{asked}\n----\n{out}".rstrip() for (asked, _, _), out in zip(steps, printed, strict=True)]
+        rewritten = [f"{commands}\n----\n{out}".rstrip() for (commands, _, _), out in zip(steps, printed, strict=True)]
         path.write_text("\n\n".join(rewritten) + "\n")
         return
-    for (asked, _, expected), out in zip(steps, printed, strict=True):
-        assert out == expected.strip("\n"), f"{path.name} prints\n\n{out}\n\nafter\n\n{asked}"
+    for (commands, _, expected), out in zip(steps, printed, strict=True):
+        assert out == expected.strip("\n"), f"{path.name} prints\n\n{out}\n\nafter\n\n{commands}"

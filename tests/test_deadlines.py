@@ -7,7 +7,7 @@ from barnabas.deadlines import Deadline, Deadlines
 
 
 class CountingClock(ManualClock):
-    """How often a timer was asked for."""
+    """Counts the timers."""
 
     timers = 0
 

@@ -92,7 +92,7 @@ def over_tls(authority, serve):
 
 
 def no_metadata():
-    raise AssertionError("nobody is to be asked")
+    raise AssertionError("there must be no request")
 
 
 def test_a_broker_is_no_problem(kafka):

@@ -102,7 +102,7 @@ else:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_end_of_a_parent_is_not_asked_for_by_ctrl_c(monkeypatch):
+def test_the_end_of_a_parent_is_not_requested_by_ctrl_c(monkeypatch):
     from barnabas.server import parent
 
     monkeypatch.setattr(parent.sys, "platform", "win32")

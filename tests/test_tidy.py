@@ -13,6 +13,9 @@ PACKAGE = Path(barnabas.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 IDS = [str(path.relative_to(PACKAGE)) for path in MODULES]
 
+ROOT = Path(__file__).parent.parent
+TESTS = sorted(Path(__file__).parent.rglob("*.py"))
+
 LONGEST_FUNCTION = 70
 LONGEST_MODULE = 600
 
@@ -92,11 +95,12 @@ def names_in(tree):
                 yield node, name.strip("_")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=IDS)
+@pytest.mark.parametrize("path", [*MODULES, *TESTS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_names_say_what_things_are(path):
     assert path.stem not in UNCLEAR, UNCLEAR[path.stem]
     for node, name in names_in(parsed(path)):
         assert name not in UNCLEAR, f"line {node.lineno}, {name}: {UNCLEAR[name]}"
+        assert "asked" not in name.split("_"), f"line {node.lineno}, {name}: {UNCLEAR['asked']}"
 
 
 def test_every_handler_is_in_the_table_of_contents():

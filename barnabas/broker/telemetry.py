@@ -94,8 +94,17 @@ class Instance:
     """A client instance, and the metrics that it has to push."""
 
     __slots__ = (
-        "asked_ms", "attributes", "expiry", "instance_id", "interval_ms", "is_terminating", "last_error", "metrics",
-        "pushed_ms", "subscription_id", "version",
+        "attributes",
+        "expiry",
+        "instance_id",
+        "interval_ms",
+        "is_terminating",
+        "last_error",
+        "metrics",
+        "pushed_ms",
+        "requested_ms",
+        "subscription_id",
+        "version",
     )  # fmt: skip
 
     def __init__(
@@ -107,21 +116,21 @@ class Instance:
         self.interval_ms = interval_ms
         self.version = version  #: of the subscriptions from which these settings were made
         self.subscription_id = subscription_id(instance_id, metrics, interval_ms)
-        self.asked_ms = self.pushed_ms = 0
+        self.requested_ms = self.pushed_ms = 0
         self.is_terminating = False
         self.last_error = 0
         self.expiry: Deadline
 
     def may_ask(self, now_ms: int) -> bool:
         """Returns whether the client may request its subscription now, and records the time."""
-        if now_ms - max(self.asked_ms, self.pushed_ms) < self.interval_ms:
+        if now_ms - max(self.requested_ms, self.pushed_ms) < self.interval_ms:
             return False
-        self.asked_ms = now_ms
+        self.requested_ms = now_ms
         return True
 
     def may_push(self, now_ms: int) -> bool:
         """Returns whether the client may push now, as it may after each GetTelemetrySubscriptions; records the time."""
-        if self.asked_ms <= self.pushed_ms and now_ms - self.pushed_ms < self.interval_ms:
+        if self.requested_ms <= self.pushed_ms and now_ms - self.pushed_ms < self.interval_ms:
             return False
         self.pushed_ms = now_ms
         return True
@@ -181,7 +190,7 @@ class Telemetry:
         instance = self._instance(instance_id, attributes, connection)
         if not instance.may_ask(now_ms) and instance.last_error not in FORGIVEN:
             self.throttled += 1
-            raise ThrottlingQuotaExceeded("The client has asked before its push interval was over")
+            raise ThrottlingQuotaExceeded("The client has sent a request before its push interval was over")
         instance.last_error = 0
         return instance
 

@@ -17,7 +17,7 @@ def check_batches(data: memoryview, log_end_offset: int, leader_epoch: int = ANY
 
     Gaps between the offsets are allowed: compaction on the leader makes them. The last batch is left out if it is cut
     off, as Apache Kafka's answers have it, and so are batches of a later epoch than ``leader_epoch``: the leader has
-    been elected again since it was asked, and what it has sent may be diverging (``UnifiedLog.append``, KAFKA-18723).
+    been elected again since the fetch, and the fetched records may diverge (``UnifiedLog.append``, KAFKA-18723).
 
     :raises CorruptMessage: the CRC of a batch does not match, or there is no whole batch
     :raises InvalidRecord: a control batch with a producer id holds no transaction marker

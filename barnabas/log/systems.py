@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 FLAGS: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags of each file that is opened: Windows would change the ends of lines otherwise."""
 
-_FEW_DESCRIPTORS: Final = 512  # what the C library of Windows allows, where no limit can be asked for
+_FEW_DESCRIPTORS: Final = 512  # the limit of the C library of Windows, which cannot be queried
 OPENS_DIRECTORIES: Final = hasattr(os, "O_DIRECTORY")
 """Whether a directory can be opened, and so fsynced."""
 

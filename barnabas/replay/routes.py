@@ -1,6 +1,6 @@
 """Which node of the cluster leads a partition, and which one coordinates a group or a transactional id.
 
-Knows nothing of recordings. The cluster is asked on first use, and again after :meth:`Routes.forget`.
+Knows nothing of recordings. Metadata is requested at the first use, and again after :meth:`Routes.forget`.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ Ask = Callable[[Address, Request, int], Awaitable[Any]]
 """Sends a request in a version to a node, and returns the response. :raises OSError, KafkaError: there is none"""
 
 METADATA_VERSION: Final = 1
-"""Every broker since 0.10 has it. It cannot create a topic if all topics are asked for."""
+"""Every broker since 0.10 has it. A request for all topics cannot create a topic."""
 COORDINATOR_VERSION: Final = 1
 GROUP, TRANSACTION = 0, 1  # key_type of FindCoordinator
 
@@ -23,7 +23,7 @@ GROUP, TRANSACTION = 0, 1  # key_type of FindCoordinator
 class Routes:
     """The routes, as the cluster tells them.
 
-    :param bootstrap: the node that is asked
+    :param bootstrap: the node that Metadata is requested from
     """
 
     def __init__(self, bootstrap: Address, ask: Ask) -> None:

@@ -168,14 +168,14 @@ class Listener:
         self.endpoint = self.endpoint._replace(port=self._sockets[0].getsockname()[1])
 
     def _new_engine(self) -> "Engine":
-        from barnabas.security.tls.engine import Engine, weaker_than_asked
+        from barnabas.security.tls.engine import Engine, weaker_than_configured
         from barnabas.security.tls.reading import read_store
 
         config = self._node.config
         configs = ListenerConfigs(config, self.endpoint.name)
         is_inter_broker = self.endpoint.name == config.inter_broker_listener_name
         engine = Engine(configs, read_store, is_inter_broker=is_inter_broker)
-        if notice := weaker_than_asked(configs):
+        if notice := weaker_than_configured(configs):
             logger.warning("The %s: %s", self.name, notice)
         return engine
 

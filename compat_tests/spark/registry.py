@@ -25,13 +25,13 @@ class Stored(NamedTuple):
 
 
 class SchemaRegistry:
-    """What it holds, and what it was asked; ``user`` is what it wants as user:password."""
+    """What it holds, and what it was requests; ``user`` is what it wants as user:password."""
 
     def __init__(self, url: str, user: str | None) -> None:
         self.url, self.user = url, user
         self.schemas: list[Stored] = []
         self.subjects: dict[str, list[int]] = {}
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.serialized = True  #: gives Protobuf as descriptors to who asks for it so, as Confluent's does
         self._lock = threading.Lock()
 
@@ -49,7 +49,7 @@ class SchemaRegistry:
     def answer(self, method: str, url: str, body: Any) -> tuple[int, Any]:
         """The status and the JSON of the answer."""
         parts = urlsplit(url)
-        self.asked.append(f"{method} {url}")
+        self.requests.append(f"{method} {url}")
         for verb, pattern, handler in ROUTES:
             found = re.fullmatch(pattern, parts.path)
             if found and verb == method:
@@ -120,7 +120,7 @@ def schema_registry(user: str | None = None) -> Iterator[SchemaRegistry]:
         do_GET = do_POST = _serve
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: `asked` has it."""
+            """Nothing: `requests` has it."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     registry = SchemaRegistry(f"http://127.0.0.1:{server.server_port}", user)

@@ -232,7 +232,7 @@ class GroupNode(QuietNode):
 
 @pytest.fixture
 def group_node():
-    """:class:`GroupNode`, which somebody has asked for a coordinator."""
+    """A :class:`GroupNode` that has received FindCoordinator."""
     node = GroupNode()
     node.broker.coordinators.groups.create_topic(ready)
     return node

@@ -95,5 +95,5 @@ def test_a_resource_is_named_once(cluster):
     assert cluster.configs(2, "t") == {"retention.ms": "5000"}
 
 
-def test_nothing_is_asked(cluster):
+def test_an_empty_request(cluster):
     assert ask(cluster) == []

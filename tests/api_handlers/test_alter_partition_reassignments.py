@@ -43,12 +43,12 @@ def test_outcomes_partition_by_partition(ask):
     ]
 
 
-def test_nothing_is_asked(ask):
+def test_an_empty_request(ask):
     response = ask(request())
     assert (response.error_code, response.error_message, response.responses) == (0, "", [])
 
 
-def test_what_was_asked_for_is_said_again(node):
+def test_the_response_repeats_the_request(node):
     for allowed in (True, False):
         requested = request(("orders", []), allow_replication_factor_change=allowed)
         response = node.ask(alter_partition_reassignments, requested, 1)

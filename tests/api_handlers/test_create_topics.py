@@ -85,7 +85,7 @@ def test_one_topic_does_not_spoil_the_others(create):
     assert [(each.name, each.error_code) for each in made] == [("a", 38), ("b", 0), ("c", 40), ("d", 42)]
 
 
-def test_nothing_is_asked(create):
+def test_an_empty_request(create):
     assert create() == []
 
 

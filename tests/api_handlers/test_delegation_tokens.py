@@ -124,5 +124,5 @@ def test_which_tokens_are_listed(node):
     assert sorted(node.describe(everybody=True)) == ["alice", "carol"]
     assert node.describe() == []
     assert node.describe("bob") == ["alice"]
-    assert sorted(node.describe("alice")) == ["alice", "carol"]  # alice has asked for both
+    assert sorted(node.describe("alice")) == ["alice", "carol"]  # alice is the requester of both
     assert node.describe("dave") == []

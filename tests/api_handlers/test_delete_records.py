@@ -105,5 +105,5 @@ def test_the_last_naming_counts_and_one_failure_spares_the_rest(node, partition)
     }
 
 
-def test_nothing_asked(node):
+def test_an_empty_request(node):
     assert ask(node) == {}

@@ -50,7 +50,7 @@ def test_version_0_says_what_is_a_default(cluster):
     assert {config.name: config.is_default for config in result.configs} == {"retention.ms": False, "flush.ms": True}
 
 
-def test_synonyms_and_documentation_come_when_asked_for(cluster):
+def test_synonyms_and_documentation_on_request(cluster):
     (result,) = ask(cluster, (4, "1", ["num.partitions"]), synonyms=False)
     assert (result.configs[0].synonyms, result.configs[0].documentation) == ([], None)
 
@@ -104,7 +104,7 @@ def test_one_resource_of_a_strange_kind_spoils_them_all(cluster, kind):
     assert [(result.error_code, result.configs) for result in results] == [(42, []), (42, [])]
 
 
-def test_a_resource_may_be_asked_for_twice(cluster):
+def test_a_resource_may_be_requested_twice(cluster):
     first, second = ask(cluster, (2, "t", ["retention.ms"]), (2, "t", ["flush.ms", "no.such"]))
     assert [[config.name for config in result.configs] for result in (first, second)] == [
         ["retention.ms"],
@@ -119,7 +119,7 @@ def test_only_configs_that_exist_are_described(cluster):
     assert {"compression.type", "remote.log.delete.on.disable"} < {config.name for config in everything.configs}
 
 
-def test_nothing_is_asked(cluster):
+def test_an_empty_request(cluster):
     assert ask(cluster) == []
 
 

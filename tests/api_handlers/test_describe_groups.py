@@ -68,7 +68,7 @@ def test_several(group_node):
     assert [each.group_id for each in describe(group_node, 5, *group_ids)] == group_ids
 
 
-def test_one_that_is_asked_for_twice(group_node):
+def test_a_group_that_is_requested_twice(group_node):
     assert [each.group_id for each in describe(group_node, 5, "a", "a")] == ["a", "a"]
 
 

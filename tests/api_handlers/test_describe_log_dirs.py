@@ -57,7 +57,7 @@ def test_all_logs_but_the_metadata(node, logs):
         ([("__cluster_metadata", [0])], set()),
     ],
 )
-def test_only_what_was_asked_for(node, logs, requested, expected):
+def test_only_requested_partitions(node, logs, requested, expected):
     results = ask(node, requested)
     assert set(results) == {"/a", "/b"}
     assert set(found(results)) == expected

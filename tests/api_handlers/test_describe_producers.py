@@ -75,7 +75,7 @@ def test_a_follower_knows_them_too(node, partition):
     assert ask(node, ("T", [0])) == expected
 
 
-def test_as_often_as_asked(node, partition):
+def test_duplicates_in_the_request(node, partition):
     found = ask(node, ("T", [1, 1]), ("T", []), ("T", [1]))
     assert [[p.partition_index for p in topic.partitions] for topic in found] == [[1, 1], [], [1]]
     assert ask(node) == []

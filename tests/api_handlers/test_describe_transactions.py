@@ -71,7 +71,7 @@ def test_beside_an_error_stands_the_id_alone(ask, transactional_id, error):
     assert fields(answer) == ("", 0, 0, 0, 0, [])
 
 
-def test_as_often_as_asked_and_in_that_order(ask):
+def test_duplicates_in_the_order_of_the_request(ask):
     found = ask("open", "nobody's", "idle", "open")
     assert [(each.transactional_id, each.error_code) for each in found] == [
         ("open", 0),

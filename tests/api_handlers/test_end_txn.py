@@ -106,7 +106,7 @@ def test_the_broker_s_own_topics_are_for_brokers_to_add(node, producer, version)
     assert found == {("t", 0): others, ("__transaction_state", 1): refused}
 
 
-def test_what_is_asked_twice_is_answered_twice(node, producer):
+def test_duplicate_partitions_have_duplicate_results(node, producer):
     request = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id="x",
         v3_and_below_producer_id=producer[0],

@@ -228,7 +228,7 @@ def test_without_a_controller_the_request_times_out(forwarder):
     assert [(each.name, each.error_code) for each in response.topics] == [("t", RequestTimedOut.code)]
 
 
-def test_another_controller_is_asked_when_the_first_is_not_active_any_more(forwarder):
+def test_requests_go_to_another_controller_when_the_first_is_not_active_any_more(forwarder):
     answer = EnvelopeResponse(error_code=NotController.code)
     created = CreateTopicsResponse(topics=[]).encode_frame(7, 7)
     playing = Playing(answer, EnvelopeResponse(response_data=b"".join(created)[4:]))
@@ -397,7 +397,7 @@ def test_what_is_forwarded_is_advertised_as_the_controller_has_it(second, monkey
     monkeypatch.setattr(second.metadata, "quorum", Elsewhere())
     second.controller_channel = SimpleNamespace(versions=controllers)
     second.metadata.quorum.kraft = SimpleNamespace(version=1)
-    response = asked(second, ApiVersionsRequest(client_software_name="c", client_software_version="1"), 3)
+    response = response_of(second, ApiVersionsRequest(client_software_name="c", client_software_version="1"), 3)
     versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
     assert {key: versions[key] for key in (12, 19, 44, 55) if key in versions} == expected
 
@@ -436,7 +436,7 @@ class Elsewhere:
     is_leader = is_sole_voter = False
 
 
-def asked(broker, request, version, *, principal=ALICE, by_token=False, protocol="SASL_SSL"):
+def response_of(broker, request, version, *, principal=ALICE, by_token=False, protocol="SASL_SSL"):
     """The answer, and by its bytes."""
     session = Session(listener="PLAINTEXT", client_host="10.0.0.7", principal=principal, security_protocol=protocol)
     session.by_token = by_token
@@ -464,7 +464,7 @@ def test_the_levels_of_loggers_belong_to_the_broker_and_the_rest_to_the_controll
         (BROKER, "2x", [("log.retention.ms", "7")]),
         (77, "2", []),
     )
-    response = asked(elsewhere, request, 1)
+    response = response_of(elsewhere, request, 1)
     found = [(each.resource_type, each.resource_name, each.error_code) for each in response.responses]
     assert found == [
         (LOGGER, "2", 0),
@@ -479,11 +479,13 @@ def test_the_levels_of_loggers_belong_to_the_broker_and_the_rest_to_the_controll
     assert dict(configs_of(TOPIC, "t")) == {"retention.ms": "5"}
     assert dict(configs_of(BROKER, "2")) == {"log.retention.ms": "7"}
     assert logging.getLogger("barnabas.nothing").level == logging.DEBUG
-    assert asked(elsewhere, altering((LOGGER, "2", [("barnabas.nothing", "INFO")])), 1).responses[0].error_code == 0
+    assert (
+        response_of(elsewhere, altering((LOGGER, "2", [("barnabas.nothing", "INFO")])), 1).responses[0].error_code == 0
+    )
 
 
 def test_a_broker_refuses_what_it_cannot_go_on_with_itself(elsewhere, node):
-    response = asked(elsewhere, altering((BROKER, "2", [("log.retention.ms", "soon")])), 1)
+    response = response_of(elsewhere, altering((BROKER, "2", [("log.retention.ms", "soon")])), 1)
     assert [each.error_code for each in response.responses] == [InvalidRequest.code]
     node.create_topic("t")
     kind = AlterConfigsRequest.AlterConfigsResource
@@ -497,7 +499,7 @@ def test_a_broker_refuses_what_it_cannot_go_on_with_itself(elsewhere, node):
         ],
         validate_only=False,
     )
-    assert [each.error_code for each in asked(elsewhere, request, 2).responses] == [InvalidRequest.code, 0]
+    assert [each.error_code for each in response_of(elsewhere, request, 2).responses] == [InvalidRequest.code, 0]
     assert dict(node.broker.image.configs_of(TOPIC, "t")) == {"retention.ms": "90000"}
 
 
@@ -512,11 +514,11 @@ def test_a_broker_refuses_what_it_cannot_go_on_with_itself(elsewhere, node):
 def test_a_broker_says_who_may_ask_for_tokens(elsewhere, by_token, protocol, code):
     """The controller, reached without TLS and SASL, goes by what the broker has let through."""
     request = CreateDelegationTokenRequest(renewers=[], max_lifetime_ms=-1)
-    assert asked(elsewhere, request, 2, by_token=by_token, protocol=protocol).error_code == code
+    assert response_of(elsewhere, request, 2, by_token=by_token, protocol=protocol).error_code == code
     request = RenewDelegationTokenRequest(hmac=b"h", renew_period_ms=1)
-    assert asked(elsewhere, request, 2, by_token=by_token, protocol=protocol).error_code == code
+    assert response_of(elsewhere, request, 2, by_token=by_token, protocol=protocol).error_code == code
     request = ExpireDelegationTokenRequest(hmac=b"h", expiry_time_period_ms=1)
-    assert asked(elsewhere, request, 2, by_token=by_token, protocol=protocol).error_code == code
+    assert response_of(elsewhere, request, 2, by_token=by_token, protocol=protocol).error_code == code
 
 
 # ---------------------------------------------------------------- a controller's own listener
@@ -551,7 +553,7 @@ def test_a_controller_s_listener_describes_nothing_else(node, wanted, version, c
     assert (response.error_code, response.brokers) == (code, [])
 
 
-def test_a_controller_names_what_is_asked_twice(node):
+def test_a_controller_names_duplicates(node):
     node.create_topic("t")
     twice = (TOPIC, "t", [("retention.ms", "5")])
     response = at_controller(node.broker, altering(twice, twice, (BROKER, "7", [("log.retention.ms", "7")])), 1)

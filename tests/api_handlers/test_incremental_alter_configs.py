@@ -185,5 +185,5 @@ class TestLoggers:
         assert logger.level == logging.NOTSET
 
 
-def test_nothing_is_asked(cluster):
+def test_an_empty_request(cluster):
     assert ask(cluster) == []

@@ -95,7 +95,7 @@ def test_what_a_transactional_producer_may_not_ask(group_node, version, transact
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_nobody_has_asked_for_the_coordinator(group_node, version):
+def test_before_the_coordinator_is_found(group_node, version):
     assert transactional(group_node, version) == (NotCoordinator.code, -1, -1)
 
 

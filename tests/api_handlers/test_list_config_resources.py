@@ -32,7 +32,7 @@ def ask(cluster, kinds, version=1):
 
 
 @pytest.mark.parametrize("kinds", [[2], [4], [8], [16], [32], [2, 32], [16, 16]])
-def test_the_kinds_that_are_asked_for(cluster, kinds):
+def test_requested_types(cluster, kinds):
     assert ask(cluster, kinds) == (0, {(kind, name) for kind, name in ALL if kind in kinds})
 
 

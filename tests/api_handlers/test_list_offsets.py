@@ -42,7 +42,7 @@ def request(*partitions, topic="T", replica_id=-1, isolation_level=0):
 
 
 def tell(node, timestamp, version=11, topic="T", replica_id=-1, isolation_level=0, **options):
-    """Error code, timestamp, offset and leader epoch of the one partition that is asked about."""
+    """Returns error code, timestamp, offset and leader epoch of the one requested partition."""
     question = request(
         requested(timestamp, **options), topic=topic, replica_id=replica_id, isolation_level=isolation_level
     )
@@ -184,7 +184,7 @@ def test_a_partition_twice_is_refused_wherever_it_stands(node, partition):
     assert found == {"T": {0: InvalidRequest.code, 1: NONE}, "nope": {0: UnknownTopicOrPartition.code}}
 
 
-def test_nothing_asked(node):
+def test_an_empty_request(node):
     assert node.ask(list_offsets, ListOffsetsRequest(replica_id=-1, topics=[]), 11).topics == []
 
 
@@ -242,7 +242,7 @@ def test_the_start_of_nothing(node, partition):
     assert starts(node, requested(LATEST, index=1, count=9), requested(EARLIEST, index=1)) == [(NONE, [0]), (NONE, [0])]
 
 
-def test_version_0_answers_as_often_as_it_is_asked(node, partition):
+def test_version_0_returns_duplicates(node, partition):
     assert starts(node, requested(LATEST), requested(EARLIEST)) == [(NONE, [8]), (NONE, [0])]
 
 

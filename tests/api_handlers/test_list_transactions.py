@@ -14,7 +14,7 @@ FOUND = [ListedTransaction("open", 6, "Ongoing"), ListedTransaction("idle", 3, "
 
 
 class Coordinator:
-    """Notes what it is asked, and gives the answer that it was made with."""
+    """Records the requests, and returns the given response."""
 
     def __init__(self, answer):
         self.answer = answer

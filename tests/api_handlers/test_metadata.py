@@ -49,7 +49,7 @@ def test_brokers_cluster_and_controller(node, ask):
     assert (response.topics, response.error_code) == ([], 0)
 
 
-def test_addresses_are_those_of_the_listener_that_was_asked(quiet_node):
+def test_addresses_are_those_of_the_request_s_listener(quiet_node):
     node = quiet_node(
         **{
             "listeners": "PLAINTEXT://127.0.0.1:9092,OUTSIDE://127.0.0.1:9094",
@@ -83,7 +83,7 @@ def test_a_topic_in_every_version(node, ask, version):
         assert (partition.replica_nodes, partition.isr_nodes, list(partition.offline_replicas)) == ([1], [1], [])
 
 
-def test_topics_come_as_they_were_asked_for_and_unknown_ones_last(node, ask):
+def test_topics_are_in_the_order_of_the_request_and_unknown_ones_last(node, ask):
     for name in ("a", "b"):
         node.create_topic(name)
     assert topics_of(ask(request("x", "b", "a b", "a", "b", "x"))) == [
@@ -119,13 +119,13 @@ def test_the_metadata_log_is_shown_to_nobody(ask):
 
 
 @pytest.mark.parametrize("version", ALL_VERSIONS)
-def test_a_topic_that_is_asked_for_is_made_and_told_at_the_next_asking(node, ask, version):
+def test_a_requested_topic_is_created_and_returned_in_the_next_response(node, ask, version):
     assert topics_of(ask(request("orders", auto=True), version)) == [("orders", 3, 0)]
     assert topics_of(ask(request("orders", auto=True), version)) == [("orders", 0, 1)]
     assert node.broker.partition("orders", 0).leads
 
 
-def test_nothing_is_made_unasked(node, ask):
+def test_nothing_is_created_without_permission(node, ask):
     ask(request("orders", auto=False))
     assert node.broker.image.topics_by_name == {}
 
@@ -247,7 +247,7 @@ def test_version_0_leaves_out_replicas_without_an_address(node, ask, version, er
 
 
 @pytest.mark.parametrize(("version", "error_code"), [(5, 5), (6, 72), (13, 72)])
-def test_a_leader_without_the_listener_that_was_asked(node, ask, version, error_code):
+def test_a_leader_without_the_request_s_listener(node, ask, version, error_code):
     node.create_topic("orders")
     known = node.broker.image.brokers[1]
     other = known._replace(endpoints={"OTHER": Endpoint("OTHER", "127.0.0.1", 1, "PLAINTEXT")})

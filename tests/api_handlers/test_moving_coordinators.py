@@ -60,7 +60,7 @@ class Node:
             append(self.broker, PartitionChangeRecord(partition_id=index, topic_id=image.id, leader=leader))
 
     def fill(self):
-        """Something in each partition that is asked about, so that it takes a turn of the loop to load it."""
+        """Writes a record to each requested partition, so that loading it takes a turn of the loop."""
         assert self.node.commit(p0=7).topics[0].partitions[0].error_code == NONE
         requested = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000)
         made = self.call(requested, 4)
@@ -115,8 +115,8 @@ Deleted = OffsetDeleteRequest.OffsetDeleteRequestTopic
 Committed = OffsetCommitRequest.OffsetCommitRequestTopic
 P0 = Committed.OffsetCommitRequestPartition(partition_index=0, committed_offset=8, committed_metadata="")
 Altered = AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic
-Asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
-AskedTopic = Asked.DescribeShareGroupOffsetsRequestTopic
+RequestGroup = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+RequestTopic = RequestGroup.DescribeShareGroupOffsetsRequestTopic
 
 GROUPS = {
     "JoinGroup": (lambda node: node.node.send_join("g").response, None, code),
@@ -189,7 +189,7 @@ GROUPS = {
         code,
     ),
     "DescribeShareGroupOffsets": (
-        lambda node: DescribeShareGroupOffsetsRequest(groups=[Asked(group_id="g", topics=None)]),
+        lambda node: DescribeShareGroupOffsetsRequest(groups=[RequestGroup(group_id="g", topics=None)]),
         0,
         first("groups"),
     ),

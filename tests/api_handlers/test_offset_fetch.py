@@ -81,7 +81,7 @@ def fetch_groups(node, version, *groups, **fields):
 
 
 @pytest.mark.parametrize("version", range(10))
-def test_what_is_asked_for(node, version):
+def test_requested_partitions(node, version):
     epoch = 7 if version >= 5 else -1
     assert fetch(node, version, [("t", [0, 2, 99, -1]), ("v", [0]), ("u", [0])]) == [
         ("t", {0: (5, -1, "m", NONE), 2: NOTHING, 99: NOTHING, -1: NOTHING}),

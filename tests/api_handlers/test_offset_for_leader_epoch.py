@@ -55,7 +55,7 @@ def test_an_empty_partition(node, partition):
     assert tell(node, 0, 1, index=1) == [(NONE, 0, 0), (NONE, -1, -1)]
 
 
-def test_as_often_as_asked(node, partition):
+def test_duplicates_in_the_request(node, partition):
     assert tell(node, 0, 3, 0) == [(NONE, 0, 2), (NONE, 3, 5), (NONE, 0, 2)]
 
 
@@ -80,5 +80,5 @@ def test_somebody_else_leads_or_the_disk_failed(node, partition):
     assert tell(node, 0) == [(KafkaStorageError.code, -1, -1)]
 
 
-def test_nothing_asked(node):
+def test_an_empty_request(node):
     assert node.ask(offset_for_leader_epoch, OffsetForLeaderEpochRequest(topics=[]), 4).topics == []

@@ -165,7 +165,7 @@ def test_some_are_taken_and_some_are_not(producing):
     assert [code for code, *_ in producing.send(11, *batches)] == [0, 120]
 
 
-def test_nobody_is_asked_about_what_goes_on(producing, monkeypatch):
+def test_an_ongoing_transaction_is_not_verified(producing, monkeypatch):
     producing.add(T0)
     producing.code(11)
     monkeypatch.delattr(type(producing.coordinator), "verify_partitions")
@@ -223,7 +223,7 @@ def test_a_request_has_one_producer(producing, version):
     assert producing.log("u").log_end_offset == 0
 
 
-def test_without_a_producer_id_nothing_is_asked(producing):
+def test_without_a_producer_id_nothing_is_verified(producing):
     records = build_batch([(b"k", b"v", 0)], is_transactional=True)
     assert producing.send(11, (T0, records)) == [(0, 0, 0, None)]
     assert producing.log().last_stable_offset == 1
@@ -462,7 +462,7 @@ def test_a_topic_that_is_deleted_in_between_is_gone(producing, slow):
     assert later.response.responses[0].partition_responses[0].error_code == 3
 
 
-def test_a_topic_that_comes_in_between_was_not_asked_about(producing, slow):
+def test_a_topic_that_is_created_meanwhile_is_not_verified(producing, slow):
     later = producing.ask(12, (T0, producing.batch()), (("new", 0), producing.batch()))
     create_topic(producing.broker, "new")
     slow.answer()

@@ -37,7 +37,7 @@ def test_each_api_has_its_rights():
 
 
 class GuardedNode:
-    """A node with an authorizer, asked by alice, and by root, who is a super user."""
+    """A node with an authorizer, for requests of alice, and of root, who is a super user."""
 
     def __init__(self, node):
         self.node, self.broker = node, node.broker
@@ -71,7 +71,7 @@ def test_another_authorizer_stops_the_start():
         BrokerConfig.from_properties({"authorizer.class.name": "com.example.Authorizer"})
 
 
-def test_without_an_authorizer_nobody_is_asked(group_node):
+def test_without_an_authorizer_everything_is_allowed(group_node):
     assert group_node.broker.authorizer is None
 
 

@@ -24,7 +24,7 @@ from barnabas.wire.types import ZERO_UUID
 from tests.submitting import submitted
 
 NOT_ASKED = -(1 << 31)
-Asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+RequestGroup = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
 Altered = AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic
 Forgotten = DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic
 
@@ -54,12 +54,12 @@ class Requests:
     def where(self, *requested, version=1):
         """``(group, {topic: partitions} or None)``, each."""
         groups = [
-            Asked(
+            RequestGroup(
                 group_id=group,
                 topics=None
                 if topics is None
                 else [
-                    Asked.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=partitions)
+                    RequestGroup.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=partitions)
                     for name, partitions in topics.items()
                 ],
             )

@@ -146,7 +146,7 @@ def test_a_life(node):
 
 
 @EACH
-def test_nothing_asked(node, cls):
+def test_an_empty_request(node, cls):
     requested = ONE_OF_EACH[cls]
     assert node.of_topics(cls, []) == []
     assert node.ask(cls) == []

@@ -166,7 +166,7 @@ def update(node, member="m", epoch=0, group="g"):
     return node.call(request, 0)
 
 
-def test_a_topology_is_described_by_a_member_that_is_asked_to(streams_node):
+def test_a_topology_is_described_by_a_member_when_its_heartbeat_requires_it(streams_node):
     beat(streams_node)
     assert beat(streams_node, 2, version=1).topology_description_required
     (group,) = describe(streams_node, "g", include_topology_description=True)

@@ -268,7 +268,7 @@ def test_old_producers_give_up_on_a_coordinator_that_loads(node, producer, versi
 
 
 @pytest.mark.parametrize("version", [3, 4, 5, 6])
-def test_members_are_asked_who_they_are(node, producer, version):
+def test_members_have_to_identify_themselves(node, producer, version):
     producer.add()
     member_id = node.stable()
 

@@ -67,7 +67,7 @@ def test_version_0_only_goes_up(node):
     assert finalized(node)[0][TRANSACTIONS] == 2
 
 
-def test_only_asked(node):
+def test_validate_only(node):
     before = finalized(node)
     assert update(node, (TRANSACTIONS, 1, SAFE), (KRAFT, 1, UPGRADE), validate_only=True).error_code == NONE
     assert update(node, (TRANSACTIONS, 1, UPGRADE), validate_only=True).error_code == InvalidUpdateVersion.code

@@ -7,17 +7,19 @@ from barnabas.api_handlers.write_txn_markers import write_txn_markers
 from barnabas.records.batch import batches
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
-Asked = WriteTxnMarkersRequest.WritableTxnMarker
+RequestMarker = WriteTxnMarkersRequest.WritableTxnMarker
 
 
 def marker(producer_id=77, epoch=0, *topics, commit=True, coordinator_epoch=0, version=0):
-    return Asked(
+    return RequestMarker(
         producer_id=producer_id,
         producer_epoch=epoch,
         transaction_result=commit,
         coordinator_epoch=coordinator_epoch,
         transaction_version=version,
-        topics=[Asked.WritableTxnMarkerTopic(name=name, partition_indexes=indexes) for name, *indexes in topics],
+        topics=[
+            RequestMarker.WritableTxnMarkerTopic(name=name, partition_indexes=indexes) for name, *indexes in topics
+        ],
     )
 
 

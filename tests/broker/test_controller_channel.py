@@ -48,7 +48,7 @@ def controllers():
     return Controllers()
 
 
-def test_the_leader_is_asked(controllers):
+def test_requests_go_to_the_leader(controllers):
     controllers.ask()
     assert controllers.answer() == 1
     ((response, error),) = controllers.answers
@@ -67,7 +67,7 @@ def test_other_errors_are_answers(controllers):
     [{"error_code": NotController.code}, {"error": NetworkException()}, {"error": RequestTimedOut()}],
     ids=["not controller", "cut", "timed out"],
 )
-def test_another_leader_is_asked_when_the_first_is_none_any_more(controllers, failure):
+def test_requests_go_to_another_leader_when_the_first_has_resigned(controllers, failure):
     controllers.ask()
     assert controllers.answer(**failure) == 1
     controllers.leader = 2

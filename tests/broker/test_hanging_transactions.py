@@ -51,8 +51,8 @@ class Overtaking(RuleBasedStateMachine):
         self.hold = None
         add = self.coordinator.add_partitions
 
-        def add_later(*asked, client_version):
-            *identity, reply = asked
+        def add_later(*arguments, client_version):
+            *identity, reply = arguments
             if self.hold == "question":
                 self.held.append(lambda: add(*identity, reply, client_version=client_version))
             elif self.hold == "answer":

@@ -14,7 +14,7 @@ def broker(number, *listeners, **fields):
 
 @pytest.fixture
 def cluster():
-    """What is asked for the brokers of the newest image, which a test changes as an image does: by another mapping."""
+    """Returns the brokers of the newest image, which a test replaces, as a new image does, with another mapping."""
 
     class Cluster:
         brokers = {1: broker(1, "IN", "OUT"), 2: broker(2, "IN", rack="r"), 3: broker(3, "IN", fenced=True)}

@@ -8,16 +8,16 @@ class Controller:
     """Answers when it is told to."""
 
     def __init__(self):
-        self.asked = []
+        self.requests = []
 
     def allocate(self, done):
-        self.asked.append(done)
+        self.requests.append(done)
 
     def answer(self, first, count=10):
-        self.asked.pop(0)((first, count), None)
+        self.requests.pop(0)((first, count), None)
 
     def refuse(self):
-        self.asked.pop(0)(None, NotController())
+        self.requests.pop(0)(None, NotController())
 
 
 @pytest.fixture
@@ -39,18 +39,18 @@ def test_without_a_block_there_is_no_id_yet(producer_ids, controller):
         producer_ids.next()
     with pytest.raises(CoordinatorLoadInProgress):
         producer_ids.next()
-    assert len(controller.asked) == 1
+    assert len(controller.requests) == 1
     controller.answer(5000)
     assert taken(producer_ids, 2) == [5000, 5001]
 
 
-def test_the_next_block_is_asked_for_before_the_current_one_ends(producer_ids, controller):
+def test_the_next_block_is_requested_before_the_current_one_ends(producer_ids, controller):
     producer_ids.when_available(lambda error: None)
     controller.answer(0)
     assert taken(producer_ids, 9) == list(range(9))
-    assert controller.asked == []
+    assert controller.requests == []
     assert producer_ids.next() == 9
-    assert len(controller.asked) == 1
+    assert len(controller.requests) == 1
     controller.answer(70)
     assert taken(producer_ids, 3) == [70, 71, 72]
 
@@ -59,7 +59,7 @@ def test_whoever_waits_hears_when_there_is_a_block_or_none(producer_ids, control
     heard = []
     producer_ids.when_available(heard.append)
     producer_ids.when_available(heard.append)
-    assert len(controller.asked) == 1
+    assert len(controller.requests) == 1
     controller.refuse()
     assert [type(each) for each in heard] == [NotController] * 2
     producer_ids.when_available(heard.append)

@@ -29,8 +29,8 @@ PROPERTIES = {
 }
 
 
-class Told:
-    """What members were promised: which records there are, and which are done with."""
+class Results:
+    """The acknowledged results: the number of produced records, and the offsets of accepted ones."""
 
     def __init__(self):
         self.produced = 0
@@ -63,7 +63,7 @@ def story(files, outcomes, properties):
 def test_what_was_accepted_does_not_come_again_whatever_fails(flushes):
     properties = {"log.flush.interval.messages": "1"} if flushes else {}
     for n in itertools.count(1):
-        files, results = FaultyFiles(n, lasting="for ever", torn=Random(n)), Told()
+        files, results = FaultyFiles(n, lasting="for ever", torn=Random(n)), Results()
         try:
             story(files, results, properties)
         except (KafkaError, LogDirectoryError, MetadataLogError, OSError, AssertionError):

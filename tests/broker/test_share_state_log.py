@@ -134,7 +134,7 @@ def test_what_was_written_is_there_after_a_kill(node):
     assert node.summary(0) == {0: UNINITIALIZED}
 
 
-def test_nothing_is_asked_and_at_once_answered(node):
+def test_an_empty_request_has_an_immediate_response(node):
     assert node.summary() == {}
     assert node.delete() == {}
     assert SHARE_GROUP_STATE not in node.broker.image.topics_by_name, "nobody has needed it yet"

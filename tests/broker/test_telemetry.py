@@ -142,7 +142,7 @@ def test_a_client_that_asks_too_early_is_throttled(bench):
     assert bench.telemetry.throttled == 1
 
 
-def test_a_client_pushes_when_it_has_asked_and_then_once_an_interval(bench):
+def test_a_client_pushes_after_its_first_request_and_then_once_an_interval(bench):
     bench.subscribe("a", metrics="x", interval_ms="1000")
     bench.ask()
     bench.clock.advance(0.001)

@@ -57,7 +57,7 @@ def test_the_broker_asks_in_its_own_name(creator):
     assert (created.name, type(created.error), error) == ("t", InvalidReplicationFactor, None)
 
 
-def test_a_topic_is_asked_for_once_at_a_time(creator):
+def test_a_topic_is_requested_once_at_a_time(creator):
     creator.create(NewTopic("t"), NewTopic("u"))
     creator.create(NewTopic("u"), NewTopic("v"))
     creator.create(NewTopic("t"))
@@ -75,7 +75,7 @@ def test_numbers_are_the_controller_s_unless_the_broker_has_its_own():
     assert (topic.num_partitions, topic.replication_factor) == (7, -1)
 
 
-def test_a_client_s_topic_is_asked_for_in_its_name(creator):
+def test_a_client_s_topic_is_requested_in_its_name(creator):
     creator.create(NewTopic("t"), sender=ALICE)
     (envelope,) = creator.channel.sent
     assert principal_of(envelope.request_principal) == (ALICE.principal, False)

@@ -174,7 +174,7 @@ def test_frames_one_after_the_other_from_standard_input(run, monkeypatch):
     assert run("--hex", "-")[1].count("request: Produce") == 2
 
 
-def test_tokens_are_hidden_unless_asked_for(run):
+def test_tokens_are_hidden_by_default(run):
     body = SaslAuthenticateRequest(auth_bytes=b"\0admin\0xyzzy").encode(version=2)
     frame = struct.pack(">hhih", 36, 2, 1, -1) + b"\0" + body
     assert "auth_bytes: [hidden]" in run("--hex", frame.hex())[1].replace('"', "")

@@ -66,15 +66,15 @@ def test_disable(barnabas):
         (["upgrade", "--feature", "transaction.version=2"], "transaction.version can be upgraded to 2.\n"),
     ],
 )
-def test_only_asked(barnabas, arguments, said):
+def test_validate_only(barnabas, arguments, said):
     assert barnabas("features", *arguments, "--dry-run") == (0, said, "")
     assert levels(barnabas) == LEVELS
 
 
 def test_a_release_stands_for_all_levels_that_are_not_there_yet(barnabas):
     barnabas("features", "disable", "--feature", "transaction.version", "--feature", "share.version")
-    asked = barnabas("features", "upgrade", "--release-version", "4.3", "--dry-run", "--json").json
-    assert {each["feature"]: each["level"] for each in asked} == {
+    planned = barnabas("features", "upgrade", "--release-version", "4.3", "--dry-run", "--json").json
+    assert {each["feature"]: each["level"] for each in planned} == {
         "kraft.version": 1, "metadata.version": 30, "share.version": 1, "transaction.version": 2,
     }  # fmt: skip
 
@@ -94,8 +94,8 @@ def test_of_a_release_only_the_features_that_the_broker_has(capsys):
     with Broker(compatible_with="4.0", features={"transaction.version": 1}) as broker:
         where = ["--bootstrap-server", broker.bootstrap_servers]
         assert main(["features", *where, "upgrade", "--release-version", "4.3", "--dry-run", "--json"]) == 0
-        asked = {each["feature"]: each["level"] for each in json.loads(capsys.readouterr().out)}
-        assert asked == {"kraft.version": 1, "metadata.version": 30, "transaction.version": 2}
+        planned = {each["feature"]: each["level"] for each in json.loads(capsys.readouterr().out)}
+        assert planned == {"kraft.version": 1, "metadata.version": 30, "transaction.version": 2}
 
 
 FAILED = "InvalidUpdateVersion: The update failed for all features since the following feature had an error: "

@@ -77,7 +77,7 @@ def test_what_differs_is_named(recording, fresh, capsys, rule, words):
         ("JoinGroup", "COORDINATOR_LOAD_IN_PROGRESS"),  # the recording has MEMBER_ID_REQUIRED there
     ],
 )
-def test_an_error_that_passes_is_asked_again(recording, fresh, capsys, api, error):
+def test_a_request_with_a_temporary_error_is_repeated(recording, fresh, capsys, api, error):
     rule = fresh.faults.add(api=api, first=2, error=error)
     assert replay(capsys, recording, fresh)[0] == 0
     assert rule.hits == 2

@@ -223,16 +223,16 @@ def test_a_broker_that_has_no_such_api_is_told_of_in_a_line(capsys):
 
 
 class ComingUp:
-    """An admin client whose coordinator answers when it has been asked so often; asking takes two seconds."""
+    """An admin client whose coordinator responds to the request of that number; each request takes two seconds."""
 
     def __init__(self, answers_at: int) -> None:
-        self.answers_at, self.clock, self.asked = answers_at, ManualClock(), 0
+        self.answers_at, self.clock, self.requests = answers_at, ManualClock(), 0
 
     def describe_transactions(self, transactional_ids):
-        self.asked += 1
+        self.requests += 1
         self.clock.advance(2)
-        if self.asked < self.answers_at:
-            raise (CoordinatorNotAvailableError if self.asked == 1 else NotCoordinatorError)("soon")
+        if self.requests < self.answers_at:
+            raise (CoordinatorNotAvailableError if self.requests == 1 else NotCoordinatorError)("soon")
         return dict.fromkeys(transactional_ids, "told")
 
 
@@ -242,4 +242,4 @@ def test_a_coordinator_that_comes_up_is_waited_for(monkeypatch):
     assert describe_transaction(soon, "one", clock=soon.clock) == "told"
     with pytest.raises(NotCoordinatorError):
         describe_transaction(late, "one", clock=late.clock)
-    assert (soon.asked, late.asked) == (4, 6)
+    assert (soon.requests, late.requests) == (4, 6)

@@ -37,7 +37,7 @@ def test_what_goes_with_a_metadata_version(metadata_version, levels):
 
 
 @pytest.mark.parametrize(
-    ("asked", "changed"),
+    ("given", "changed"),
     [
         ({"transaction.version": 1}, {"transaction.version": 1}),
         ({"transaction.version": 0, "group.version": 0}, {"transaction.version": None, "group.version": None}),
@@ -45,19 +45,19 @@ def test_what_goes_with_a_metadata_version(metadata_version, levels):
         ({"eligible.leader.replicas.version": 1}, {}),
     ],
 )
-def test_what_was_asked_for_goes_before(asked, changed):
+def test_given_levels_override_the_defaults(given, changed):
     wanted = {name: level for name, level in {**NEWEST, **changed}.items() if level is not None}
-    assert first_levels(asked) == wanted
+    assert first_levels(given) == wanted
 
 
 def test_a_level_may_be_newer_than_what_goes_with_its_metadata_version():
-    asked = {METADATA_VERSION: 21, "transaction.version": 2, "share.version": 1, "streams.version": 1}
-    assert first_levels(asked) == asked
+    given = {METADATA_VERSION: 21, "transaction.version": 2, "share.version": 1, "streams.version": 1}
+    assert first_levels(given) == given
     assert first_levels({METADATA_VERSION: 23, "eligible.leader.replicas.version": 1})[METADATA_VERSION] == 23
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("given", "said"),
     [
         ({"nope": 1}, "--feature is 'nope', but must be a feature: eligible.leader.replicas.version, group.version,"),
         ({"transaction.version": 3}, "--feature transaction.version is '3', but must be a level from 0 to 2"),
@@ -71,9 +71,9 @@ def test_a_level_may_be_newer_than_what_goes_with_its_metadata_version():
         ),
     ],
 )
-def test_what_cannot_be(asked, said):
+def test_what_cannot_be(given, said):
     with pytest.raises(ConfigError) as caught:
-        first_levels(asked)
+        first_levels(given)
     assert str(caught.value).startswith(said)
 
 

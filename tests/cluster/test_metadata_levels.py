@@ -127,7 +127,7 @@ def test_directories_are_told_once_the_metadata_has_a_place_for_them(open_metada
 # ---------------------------------------------------------------- the first start, and others
 
 
-def test_what_was_asked_for_is_in_the_bootstrap_file(open_metadata):
+def test_given_levels_are_in_the_bootstrap_file(open_metadata):
     metadata = open_metadata(features={"transaction.version": 1, METADATA: 25})
     levels = {METADATA: 25, "group.version": 1, "transaction.version": 1}
     assert metadata.image.features == levels
@@ -137,17 +137,17 @@ def test_what_was_asked_for_is_in_the_bootstrap_file(open_metadata):
     assert {each.name: each.feature_level for each in decode_snapshot(data).records} == levels
 
 
-@pytest.mark.parametrize("asked", [{"transaction.version": 1}, {METADATA: 25, "group.version": 1}, {ELR: 0}, {}])
-def test_the_same_levels_again_are_fine(open_metadata, asked):
+@pytest.mark.parametrize("features", [{"transaction.version": 1}, {METADATA: 25, "group.version": 1}, {ELR: 0}, {}])
+def test_the_same_levels_again_are_fine(open_metadata, features):
     levels = open_metadata(features={"transaction.version": 1, METADATA: 25}).image.features
-    assert open_metadata(features=asked).image.features == levels
+    assert open_metadata(features=features).image.features == levels
 
 
-@pytest.mark.parametrize("asked", [{"transaction.version": 2}, {METADATA: 30}, {"group.version": 0}, {KRAFT: 1}])
-def test_other_levels_are_refused_once_there_is_a_cluster(open_metadata, asked):
+@pytest.mark.parametrize("features", [{"transaction.version": 2}, {METADATA: 30}, {"group.version": 0}, {KRAFT: 1}])
+def test_other_levels_are_refused_once_there_is_a_cluster(open_metadata, features):
     end = open_metadata.started(features={"transaction.version": 1, METADATA: 25}).log.log_end_offset
     with pytest.raises(MetadataLogError, match="`barnabas features upgrade`"):
-        open_metadata(features=asked)
+        open_metadata(features=features)
     again = open_metadata()
     assert again.image.features["transaction.version"] == 1
     assert again.log.log_end_offset == end + 1  # the record that it leads; who was refused has left none
@@ -155,12 +155,12 @@ def test_other_levels_are_refused_once_there_is_a_cluster(open_metadata, asked):
 
 def test_a_first_start_that_was_cut_short_goes_on_with_the_same_levels(open_metadata):
     """``kraft.version`` is raised when the bootstrap has long been written, and before any broker registers."""
-    asked = {"transaction.version": 1, KRAFT: 1}
-    open_metadata(features=asked)
-    again = open_metadata(features=asked)
+    features = {"transaction.version": 1, KRAFT: 1}
+    open_metadata(features=features)
+    again = open_metadata(features=features)
     assert again.kraft.version == 0
     again.update_features(FeatureUpdate(KRAFT, 1))
-    assert open_metadata(features=asked).kraft.version == 1
+    assert open_metadata(features=features).kraft.version == 1
 
 
 def test_a_directory_that_was_formatted_and_never_used_has_its_levels(open_metadata, opener):
@@ -235,7 +235,7 @@ def test_a_raised_kraft_version_stays(open_metadata, snapshot):
         open_metadata(features={KRAFT: 0})
 
 
-def test_what_only_was_asked_does_not_raise_it(open_metadata):
+def test_a_validation_does_not_raise_it(open_metadata):
     metadata = open_metadata.started()
     end = metadata.log.log_end_offset
     metadata.update_features(FeatureUpdate(KRAFT, 1), validate_only=True)

@@ -444,7 +444,7 @@ class Postponed:
                 done(None)
 
 
-def test_a_snapshot_is_of_the_moment_it_was_asked_for(open_metadata):
+def test_a_snapshot_is_of_the_moment_of_the_call(open_metadata):
     background = Postponed()
     metadata = open_metadata.started(background=background)
     create(metadata, "orders")

@@ -129,7 +129,7 @@ def test_kafka_python_reads_the_same(made, codec) -> None:
 
 
 def test_the_layout_of_dump_log_says_the_same() -> None:
-    """A second reading of the bytes, declared with construct, of what the others cannot be asked about."""
+    """A second reading of the bytes, declared with construct, of what the others do not return."""
     made = [Raw(0, -5, b"k", None, (("a", None), ("", b"x"))), Raw(7, 2**40, None, b"", ()), Raw(70_000, 0, b"", b"v")]
     data = batch_bytes(made, base_offset=2**40, base_timestamp=10)
     header = BATCH.parse(data)

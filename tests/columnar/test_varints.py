@@ -48,7 +48,7 @@ def test_any_bytes_are_what_they_are_one_by_one(read, read_one, data, inside) ->
                 read(np.frombuffer(data, np.uint8), np.array(starts))
             return
         except IndexError:
-            return  # where it ends is beyond the data, which is for whoever asked to see
+            return  # the end is beyond the data, which the caller checks
     numbers, ends = read(np.frombuffer(data, np.uint8), np.array(starts))
     assert list(zip(numbers.tolist(), ends.tolist(), strict=True)) == one_by_one
 

@@ -73,7 +73,7 @@ def test_a_login_leads_to_no_other_site(address):
     assert within(address) == "/"
 
 
-def asked(url, path="/", **headers):
+def get(url, path="/", **headers):
     host, port = url.removeprefix("http://").split(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=30)
     try:
@@ -87,11 +87,11 @@ def asked(url, path="/", **headers):
 def test_a_broker_serves_its_own_console_to_this_machine():
     with Broker(barnabas_console_listener="127.0.0.1:0") as broker:
         (service,) = [each for each in broker._server.http_services if each.name == "console"]
-        status, text = asked(service.url)
+        status, text = get(service.url)
         assert status == 200 and broker.bootstrap_servers in text
-        assert asked(service.url, "/static/htmx.min.js")[0] == 200
-        assert asked(service.url, Host="rebound.example")[0] == 403
-        assert asked(service.url, Origin="http://elsewhere.example")[0] == 403
+        assert get(service.url, "/static/htmx.min.js")[0] == 200
+        assert get(service.url, Host="rebound.example")[0] == 403
+        assert get(service.url, Origin="http://elsewhere.example")[0] == 403
 
 
 def test_it_is_elsewhere_only_with_a_token(tmp_path):
@@ -126,5 +126,5 @@ def test_a_broker_with_users_needs_one_for_its_console(tmp_path):
     )
     with Broker({**properties, "barnabas.console.client.config": str(file)}) as broker:
         (service,) = [each for each in broker._server.http_services if each.name == "console"]
-        status, text = asked(service.url)
+        status, text = get(service.url)
     assert status == 200 and "Brokers" in text and "hidden" not in text

@@ -122,11 +122,11 @@ def test_acls_users_and_quotas_are_set_and_removed_after_a_question():
 
         def follow(link):
             address = html.unescape(re.search(rf'href="([^"]+)" aria-label="{link}', pages.get("/access").text)[1])
-            asked = pages.get(address)
-            assert asked.status_code == 200 and "This destroys" in asked.text
-            fields = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', asked.text))
+            response = pages.get(address)
+            assert response.status_code == 200 and "This destroys" in response.text
+            fields = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', response.text))
             fields = {name: html.unescape(value) for name, value in fields.items() if name != "csrf"}
-            return asked.text, pages.submit(address, address.partition("?")[0], **fields)
+            return response.text, pages.submit(address, address.partition("?")[0], **fields)
 
         acl = {"resource_type": "TOPIC", "resource_name": "or&ders", "pattern_type": "PREFIXED", "host": "10.0.0.1",
                "principal": "User:al ice", "operation": "WRITE", "permission": "DENY"}  # fmt: skip

@@ -143,12 +143,12 @@ def test_paths_within_json():
 def test_a_search_through_bytes_without_a_schema_asks_the_registry_once(pages, broker, monkeypatch):
     from barnabas.cli import schemas
 
-    asked = []
+    requests = []
     ask = schemas.Client.__call__
-    monkeypatch.setattr(schemas.Client, "__call__", lambda *given: asked.append(given[2]) or ask(*given))
+    monkeypatch.setattr(schemas.Client, "__call__", lambda *given: requests.append(given[2]) or ask(*given))
     for _ in range(5):
         assert decoded(b"\0\0\0\x7f\xffxyz", "auto", broker.schema_registry_url)["kind"] == "hex"
-    assert len(asked) <= 2
+    assert len(requests) <= 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A coordinator's runtime: shards that are elected, loaded, resigned, and what each of them is asked meanwhile."""
+"""A coordinator's runtime: shards that are elected, loaded and resigned, and the requests to them meanwhile."""
 
 import pytest
 

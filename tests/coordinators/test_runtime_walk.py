@@ -74,7 +74,7 @@ class Walk:
                 assert sums is CoordinatorLoadInProgress
 
     def settle(self) -> None:
-        """Everything that was asked is answered, once."""
+        """Checks that each request has one response."""
         for index in range(3):
             self.node.log(index).flush()
         self.node.settle()

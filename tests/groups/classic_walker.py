@@ -89,7 +89,7 @@ class Walker:
             Client("e", "i"),
             Client("f", "j", is_old=True),
         ]
-        self.asked: list[PendingResponse] = []
+        self.responses: list[PendingResponse] = []
         self.results: dict[int, str] = {}
         """The assignment of each generation that members have got."""
         self.chosen: dict[int, str | None] = {}
@@ -99,13 +99,13 @@ class Walker:
     # ---------------------------------------------------------------- asking
 
     def ask(self, then: Callable[[Any], object]) -> PendingResponse:
-        asked = PendingResponse(then)
-        self.asked.append(asked)
-        return asked
+        response = PendingResponse(then)
+        self.responses.append(response)
+        return response
 
     def wait(self, client: Client, then: Callable[[Any], object]) -> None:
         """Waits for the response to this request. Responses to former ones are ignored."""
-        client.waits = asked = self.ask(lambda result: then(result) if client.waits is asked else None)
+        client.waits = response = self.ask(lambda result: then(result) if client.waits is response else None)
 
     def join(self, client: Client) -> None:
         client.has_to_join, client.has_to_sync = False, False
@@ -145,7 +145,7 @@ class Walker:
         self.wait(client, lambda result: self.synced(client, generation, result))
         brought: list[tuple[str, bytes]] = []
         if client.members:
-            number = len(self.asked)
+            number = len(self.responses)
             brought = [(member_id, f"{client.generation}/{number}".encode()) for member_id in client.members]
         self.world.coordinator.sync(
             Sync(GROUP, client.generation, client.member_id, client.instance, assignments=brought), client.waits
@@ -168,13 +168,13 @@ class Walker:
             self.refused(client, error)
 
     def commit(self, client: Client) -> None:
-        offsets = [OffsetToCommit("t", 0, len(self.asked))]
+        offsets = [OffsetToCommit("t", 0, len(self.responses))]
         commit = OffsetCommit(GROUP, offsets, client.generation, client.member_id, client.instance)
-        asked = self.ask(lambda errors: None)
+        response = self.ask(lambda errors: None)
         try:
-            self.world.coordinator.commit_offsets(commit, asked)
+            self.world.coordinator.commit_offsets(commit, response)
         except KafkaError:
-            asked([])
+            response([])
 
     def leave(self, client: Client) -> None:
         self.world.coordinator.leave(GROUP, [LeavingMember(client.member_id, client.instance)])
@@ -222,8 +222,8 @@ class Walker:
         """Restarts the coordinator as after kill -9: the last responses are lost, and so is a generation that was
         not written."""
         self.world.is_broken, self.world.held = False, None
-        for asked in self.asked:
-            asked.is_lost = not asked.answers
+        for response in self.responses:
+            response.is_lost = not response.answers
         self.chosen.clear()
         self.world.command("restart")
 
@@ -284,7 +284,7 @@ class Walker:
         members = [client for client in living if not client.is_fenced]
         if any(client.has_to_join or client.has_to_sync for client in members):
             return False
-        if not all(asked.answers or asked.is_lost for asked in self.asked):
+        if not all(response.answers or response.is_lost for response in self.responses):
             return False
         try:
             group = self.world.coordinator.describe(GROUP)

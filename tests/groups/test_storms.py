@@ -34,7 +34,7 @@ def test_500_members_that_come_at_once_are_one_group_soon(world, delay_ms):
     many.check_rest()
     # Without a delay the first member may have been alone for a moment.
     assert many.generations <= (1 if delay_ms else 2)
-    assert len(many.asked) <= 500 * 3 + many.generations * 500
+    assert len(many.responses) <= 500 * 3 + many.generations * 500
 
 
 def test_half_of_them_leave_while_others_come(world):

@@ -71,8 +71,8 @@ def early_reads(evidence: Evidence) -> Iterator[Anomaly]:
         where = f"{sight.poll.reader} was given {sight.value} at {sight.key}:{sight.offset}"
         if writer is sight.operation:
             yield Anomaly("precommitted-read", f"{where} by the transaction that wrote it", [writer])
-        elif writer.outcome != FAIL and writer.asked is not None and sight.poll.at < writer.asked:
-            text = f"{where} {writer.asked - sight.poll.at:.6f} s before its commit was asked for"
+        elif writer.outcome != FAIL and writer.commit_at is not None and sight.poll.at < writer.commit_at:
+            text = f"{where} {writer.commit_at - sight.poll.at:.6f} s before its commit was requested"
             yield Anomaly("early-read", text, [writer, sight.operation])
 
 

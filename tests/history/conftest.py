@@ -18,8 +18,8 @@ class Story:
         """Each of the sends is (key, value, offset), offset None when it was not acknowledged."""
         return self._add(SEND, process, outcome, sends, ())
 
-    def transaction(self, *sends, polls=(), process="p", outcome=OK, asked=True):
-        return self._add(TRANSACTION, process, outcome, sends, polls, asked=asked and outcome != FAIL)
+    def transaction(self, *sends, polls=(), process="p", outcome=OK, commits=True):
+        return self._add(TRANSACTION, process, outcome, sends, polls, commits=commits and outcome != FAIL)
 
     def poll(self, *records, reader="r", committed=True, moved=""):
         return self._add(POLL, reader, OK, (), [(records, reader, committed, moved)])
@@ -28,14 +28,14 @@ class Story:
         """Several in one operation."""
         return self._add(POLL, reader, OK, (), [(records, reader, committed, "") for records in polls])
 
-    def _add(self, kind, process, outcome, sends, polls, *, asked=False):
+    def _add(self, kind, process, outcome, sends, polls, *, commits=False):
         start = next(self.clock)
         made = [
             Poll(reader, committed, list(records), start + 0.5, moved) for records, reader, committed, moved in polls
         ]
         operation = Operation(process, kind, outcome, start=start, end=start + 1, producer=process, polls=made)
         operation.sends = [Send(*send) for send in sends]
-        operation.asked = start + 0.9 if asked else None
+        operation.commit_at = start + 0.9 if commits else None
         self.operations.append(operation)
         return operation
 

@@ -64,7 +64,7 @@ class Patience:
         self.deadline = time.monotonic() + PATIENCE_S
 
     def until(self, reached: Callable[[], bool]) -> bool:
-        """Whether it came to be so; it is asked once at least, and what is `Lost` is tried again."""
+        """Returns whether the condition is reached in time. It is checked at least once, and again after `Lost`."""
         while True:
             with contextlib.suppress(Lost):
                 if reached():

@@ -64,36 +64,36 @@ def past_open_transactions(evidence: Evidence) -> Iterator[Anomaly]:
     """
     opened: dict[str, list[tuple[int, float, Operation]]] = defaultdict(list)
     for operation in evidence.history.operations:
-        if operation.is_transaction and operation.outcome == OK and operation.asked is not None:
+        if operation.is_transaction and operation.outcome == OK and operation.commit_at is not None:
             first: dict[str, int] = {}
             for send in operation.sends:
                 if send.offset is not None and send.offset >= 0:
                     first[send.key] = min(send.offset, first.get(send.key, send.offset))
             for key, offset in first.items():
-                opened[key].append((offset, operation.asked, operation))
-    latest = {key: _latest_asked(sorted(each, key=lambda one: one[0])) for key, each in opened.items()}
+                opened[key].append((offset, operation.commit_at, operation))
+    latest = {key: _latest_commits(sorted(each, key=lambda one: one[0])) for key, each in opened.items()}
     for sight in evidence.sights:
         if not sight.poll.committed or sight.key not in latest:
             continue
-        offsets, asked, writers = latest[sight.key]
+        offsets, commits, writers = latest[sight.key]
         at = bisect_left(offsets, sight.offset) - 1
-        if at >= 0 and sight.poll.at < asked[at] and writers[at] is not evidence.writer(sight.value):
+        if at >= 0 and sight.poll.at < commits[at] and writers[at] is not evidence.writer(sight.value):
             text = (
                 f"{sight.poll.reader} was given {sight.value} at {sight.key}:{sight.offset}, beyond a transaction "
-                f"whose commit was asked for {asked[at] - sight.poll.at:.6f} s later"
+                f"whose commit was requested {commits[at] - sight.poll.at:.6f} s later"
             )
             yield Anomaly("past-open-transaction", text, [writers[at], sight.operation])
 
 
-def _latest_asked(
+def _latest_commits(
     opened: list[tuple[int, float, Operation]],
 ) -> tuple[list[int], list[float], list[Operation]]:
     """By offset, the latest commit among the transactions that began at or before it."""
-    asked: list[float] = []
+    commits: list[float] = []
     writers: list[Operation] = []
     for _, when, operation in opened:
-        if asked and asked[-1] >= when:
-            when, operation = asked[-1], writers[-1]
-        asked.append(when)
+        if commits and commits[-1] >= when:
+            when, operation = commits[-1], writers[-1]
+        commits.append(when)
         writers.append(operation)
-    return [offset for offset, _, _ in opened], asked, writers
+    return [offset for offset, _, _ in opened], commits, writers

@@ -47,9 +47,9 @@ class Poll:
 class Operation:
     """Something a process did between ``start`` and ``end`` (seconds since the run began).
 
-    Of a transaction, ``asked`` is when its producer first asked for the commit, None when it never did, and the outcome
-    is that of the commit. Of plain sends the outcome is OK when all were acknowledged; the records that were speak for
-    themselves. What was polled was polled, whatever became of the operation.
+    For a transaction, ``commit_at`` is the time of its producer's first EndTxn for a commit, None without one, and the
+    outcome is that of the commit. For plain sends the outcome is OK if all records were acknowledged. The polls are
+    valid whatever the outcome.
     """
 
     process: str
@@ -57,7 +57,7 @@ class Operation:
     outcome: str
     start: float = 0.0
     end: float = 0.0
-    asked: float | None = None
+    commit_at: float | None = None
     producer: str = ""
     client: str = ""
     sends: list[Send] = field(default_factory=list)

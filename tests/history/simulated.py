@@ -118,7 +118,7 @@ class Simulation:
         lot = self.random.random()
         is_committed = lot < 0.6 or (lot < 0.8 and self.random.random() < 0.5)
         operation.outcome = OK if lot < 0.6 else INFO if lot < 0.8 else FAIL
-        operation.asked = self.time + 0.1 if operation.outcome != FAIL else None
+        operation.commit_at = self.time + 0.1 if operation.outcome != FAIL else None
         for key in {send.key for send in operation.sends}:
             self.append(key, None, writer)
         writer.ended[writer.epoch] = is_committed

@@ -202,8 +202,8 @@ def stuck():
 def circular():
     """Each reads what the other wrote. There is an early read, too, unless the times of the commits are unknown."""
     story = Story()
-    story.transaction(("a", 1, 0), polls=[during([("b", 0, 2)], "p")], asked=False)
-    story.transaction(("b", 2, 0), polls=[during([("a", 0, 1)], "q")], asked=False, process="q")
+    story.transaction(("a", 1, 0), polls=[during([("b", 0, 2)], "p")], commits=False)
+    story.transaction(("b", 2, 0), polls=[during([("a", 0, 1)], "q")], commits=False, process="q")
     return story
 
 

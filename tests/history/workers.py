@@ -160,7 +160,7 @@ class Process:
     def _reader_that(self, *, subscribes: bool) -> Consumer:
         """One that has not done the other before.
 
-        What librdkafka has asked of its group is answered later, and moves the partitions that were assigned meanwhile.
+        The response to an earlier request of librdkafka to its group would replace partitions that are assigned now.
         """
         if self.positioned and self.subscribed is not subscribes:
             self._drop_consumer(politely=True)
@@ -332,12 +332,12 @@ class Process:
                 producer.send_offsets(positions, self.consumer)
             if step.end == ABORT:
                 raise Refused("as planned")
-            operation.asked = self.scene.now()
+            operation.commit_at = self.scene.now()
             producer.commit()
             operation.outcome = OK
         except Refused as error:
             operation.note = str(error)
-            operation.outcome = FAIL if operation.asked is None else INFO
+            operation.outcome = FAIL if operation.commit_at is None else INFO
             try:
                 producer.abort()
             except (Refused, Lost) as problem:
@@ -345,7 +345,7 @@ class Process:
                 self._drop(True)
         except Lost as error:
             operation.note = str(error)
-            operation.outcome = FAIL if operation.asked is None else INFO
+            operation.outcome = FAIL if operation.commit_at is None else INFO
             self._drop(True)
         self._settle(operation, sent)
         self.scene.record(operation)

@@ -356,13 +356,13 @@ def test_records_that_are_not_fsynced_are_not_cleaned(house):
     """A power cut could take them, after the older records of their keys were removed."""
     log = house.create()
     house.fill(log, 100)
-    asked = []
-    flush, house.manager.housekeeping.flush = house.manager.housekeeping.flush, lambda *call: asked.append(call)
+    flushes = []
+    flush, house.manager.housekeeping.flush = house.manager.housekeeping.flush, lambda *call: flushes.append(call)
     log.recovery_point = 50
     house.clock.advance(BACKOFF_S)
     assert [offset for offset, _, _ in content(log)][-50:] == list(range(50, 100))
     assert house.checkpoint() <= 50
-    assert asked[-1] == (log, log.segments.active.base_offset)
+    assert flushes[-1] == (log, log.segments.active.base_offset)
     house.manager.housekeeping.flush = flush
     house.clock.advance(2 * BACKOFF_S)
     assert house.checkpoint() == log.segments.active.base_offset

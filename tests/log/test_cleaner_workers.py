@@ -106,11 +106,11 @@ def test_an_error_of_a_call_in_the_loop(loop, worker, cleaner):
 
 def test_a_call_while_the_loop_stops(loop, worker, cleaner):
     """The loop waits for the thread when it stops, so the thread must not wait for the loop."""
-    asked, outcomes = [], []
-    worker.start("a job", lambda group: worker.call_in_loop(lambda: asked.append(group)), outcomes.append)
+    groups, outcomes = [], []
+    worker.start("a job", lambda group: worker.call_in_loop(lambda: groups.append(group)), outcomes.append)
     assert cleaner.begun.wait(SECONDS)
     worker.close()
-    assert not asked
+    assert not groups
     calls = []
     while not loop.calls.empty():
         calls.append(loop.calls.get())

@@ -215,16 +215,16 @@ def test_what_was_just_written_is_cached(place):
 )
 def test_the_kernel_says_what_is_cached(tmp_path, monkeypatch, error, is_cached):
     """A file system that cannot say so is read as if everything were cached."""
-    asked = []
+    reads = []
 
     def preadv(fd, buffers, at, flags):
-        asked.append((at, flags))
+        reads.append((at, flags))
         raise OSError(error, os.strerror(error))
 
     file = DiskFiles().create(f"{tmp_path}/f")
     monkeypatch.setattr(os, "preadv", preadv)
     assert file.is_cached(100, 50) is is_cached
-    assert asked == [(149, os.RWF_NOWAIT)]
+    assert reads == [(149, os.RWF_NOWAIT)]
 
 
 def test_a_system_without_the_flag(tmp_path, monkeypatch):

@@ -192,10 +192,10 @@ def test_the_cost_does_not_depend_on_the_size(pattern):
         assert log.size > 180 * count
         end, latest = log.log_end_offset, max(times)
         log.offset_for_timestamp(latest, end)  # loads the indexes
-        for asked in {0, 1, latest // 3, latest // 2, latest - 1, latest, latest + 1}:
+        for timestamp in {0, 1, latest // 3, latest // 2, latest - 1, latest, latest + 1}:
             files.reads = files.bytes_read = 0
-            found = log.offset_for_timestamp(asked, end)
-            expected = next(((time, offset, 0) for offset, time in enumerate(times) if time >= asked), None)
+            found = log.offset_for_timestamp(timestamp, end)
+            expected = next(((time, offset, 0) for offset, time in enumerate(times) if time >= timestamp), None)
             assert found == expected
             assert files.bytes_read <= 2 * INTERVAL + 4 * 1024
             assert files.reads <= 12
@@ -234,7 +234,7 @@ def test_most_segments_are_not_opened(monkeypatch):
     monkeypatch.setattr(
         Segment, "largest_timestamp", lambda segment: looked.append(segment) or largest_timestamp(segment)
     )
-    for asked in (1, 300, 599):
-        assert log.offset_for_timestamp(asked, 600) == (asked, asked, 0)
+    for timestamp in (1, 300, 599):
+        assert log.offset_for_timestamp(timestamp, 600) == (timestamp, timestamp, 0)
         assert log.max_timestamp_offset(600) == (599, 599, 0)
     assert len(looked) <= 20

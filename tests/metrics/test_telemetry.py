@@ -70,25 +70,26 @@ def test_a_release_that_had_it_has_it(release, there):
 def test_raw_requests(broker):
     with Client(broker.port) as client:
         subscribe(client, "raw", metrics="org.apache.kafka.", interval_ms="1000", match=f"client_id={CLIENT_ID}")
-        asked = client.ask(GetTelemetrySubscriptionsRequest(client_instance_id=bytes(16)), 0)
-        assert (asked.error_code, asked.push_interval_ms, asked.telemetry_max_bytes) == (0, 1000, 1_048_576)
-        assert (list(asked.accepted_compression_types), list(asked.requested_metrics), asked.delta_temporality) == (
-            [4, 3, 1, 2], ["org.apache.kafka."], True,
-        )  # fmt: skip
-        again = client.ask(GetTelemetrySubscriptionsRequest(client_instance_id=asked.client_instance_id), 0)
+        subscription = client.ask(GetTelemetrySubscriptionsRequest(client_instance_id=bytes(16)), 0)
+        assert (subscription.error_code, subscription.push_interval_ms) == (0, 1000)
+        assert subscription.telemetry_max_bytes == 1_048_576
+        assert list(subscription.accepted_compression_types) == [4, 3, 1, 2]
+        assert list(subscription.requested_metrics) == ["org.apache.kafka."]
+        assert subscription.delta_temporality
+        again = client.ask(GetTelemetrySubscriptionsRequest(client_instance_id=subscription.client_instance_id), 0)
         assert (again.error_code, again.client_instance_id, again.subscription_id) == (89, bytes(16), 0)
         listed = client.ask(ListConfigResourcesRequest(), 0)
         assert "raw" in [each.resource_name for each in listed.config_resources]
         data = payload(("org.apache.kafka.producer.record.send.total", 3, True, DELTA))
         push = PushTelemetryRequest(
-            client_instance_id=asked.client_instance_id,
-            subscription_id=asked.subscription_id,
+            client_instance_id=subscription.client_instance_id,
+            subscription_id=subscription.subscription_id,
             terminating=False,
             compression_type=0,
             metrics=data,
         )
         assert client.ask(push, 0).error_code == 0
-        labels = {"client_id": CLIENT_ID, "client_instance_id": uuid_text(asked.client_instance_id)}
+        labels = {"client_id": CLIENT_ID, "client_instance_id": uuid_text(subscription.client_instance_id)}
         scrape = Scrape(broker)
         assert scrape("kafka_client_producer_record_send_total", **labels) == 3
         assert scrape("kafka_server_client_metrics_plugin_export_total") >= 1
@@ -237,11 +238,11 @@ def test_pushes_are_appended_to_a_named_file(tmp_path):
     configs = {"barnabas_metrics_listener": "127.0.0.1:0", "barnabas_metrics_clients_file": str(path)}
     with Broker(**configs) as broker, Client(broker.port) as client:
         subscribe(client, "raw", metrics="*", interval_ms="1000")
-        asked = client.ask(GetTelemetrySubscriptionsRequest(client_instance_id=bytes(16)), 0)
+        subscription = client.ask(GetTelemetrySubscriptionsRequest(client_instance_id=bytes(16)), 0)
         data = payload(("a.total", 3, True, DELTA), client=[("client_id", "another"), ("group_id", "readers")])
         for metrics, terminating, error in ((data, False, 0), (b"\xff", True, 87)):
             push = PushTelemetryRequest(
-                client_instance_id=asked.client_instance_id, subscription_id=asked.subscription_id,
+                client_instance_id=subscription.client_instance_id, subscription_id=subscription.subscription_id,
                 terminating=terminating, compression_type=0, metrics=metrics,
             )  # fmt: skip
             assert client.ask(push, 0).error_code == error
@@ -250,7 +251,7 @@ def test_pushes_are_appended_to_a_named_file(tmp_path):
     assert json.loads(line)["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["name"] == "a.total"
     (resource,) = Parse(line, MetricsData()).resource_metrics
     attributes = {each.key: each.value.string_value for each in resource.resource.attributes}
-    assert attributes["client_instance_id"] == uuid_text(asked.client_instance_id)
+    assert attributes["client_instance_id"] == uuid_text(subscription.client_instance_id)
     assert (attributes["client_id"], attributes["group_id"]) == (CLIENT_ID, "readers")
     (point,) = resource.scope_metrics[0].metrics[0].sum.data_points
     assert point.as_int == 3

@@ -27,14 +27,14 @@ def request():
 
 
 class Answering:
-    """A node that keeps what it is asked, and answers when the test says so."""
+    """A node that records the requests, and responds when the test tells it to."""
 
     def __init__(self, version):
-        self.asked = []
+        self.requests = []
         self.node = Node(self.answer, lambda request: version)
 
     def answer(self, request, version, done):
-        self.asked.append((request, version, done))
+        self.requests.append((request, version, done))
 
 
 @pytest.mark.parametrize(("encodes", "version"), [(False, 2), (True, 2), (True, 1)])
@@ -43,10 +43,10 @@ def test_a_request_and_its_response(encodes, version):
     peers.join(1, node.node)
     sent, response = request(), WriteTxnMarkersResponse(markers=[])
     peers.send(1, sent, lambda response, error: results.append((response, kind(error))))
-    ((asked, asked_version, done),) = node.asked
-    assert asked_version == version
-    assert (asked is sent) is not encodes
-    assert asked.markers[0].transaction_version == (2 if version == 2 else 0)
+    ((received, received_version, done),) = node.requests
+    assert received_version == version
+    assert (received is sent) is not encodes
+    assert received.markers[0].transaction_version == (2 if version == 2 else 0)
     assert results == []
     done(response, None)
     ((answer, error),) = results
@@ -60,7 +60,7 @@ def test_an_error_instead_of_a_response(encodes):
     peers, node, results = InProcessPeers(encodes=encodes), Answering(2), []
     peers.join(1, node.node)
     peers.send(1, request(), lambda response, error: results.append((response, kind(error))))
-    node.asked[0][2](None, NetworkException())
+    node.requests[0][2](None, NetworkException())
     assert results == [(None, NetworkException)]
 
 

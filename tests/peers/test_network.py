@@ -184,7 +184,7 @@ def test_versions_that_do_not_meet():
     run(test())
 
 
-def test_a_silent_node_is_left_after_the_timeout_and_asked_again():
+def test_a_silent_node_is_disconnected_after_the_timeout_and_connected_again():
     silent = True
 
     async def serve(writer, correlation_id, version):

@@ -12,8 +12,8 @@ import json, os, pathlib, sys
 given = dict(each[2:].split("=", 1) for each in sys.argv[1:] if each.startswith("-D") and "=" in each)
 group, name, version, kind = given["artifact"].split(":")
 home = pathlib.Path({home!r})
-with open(home / "asked", "a") as asked:
-    asked.write(f"{{name}}:{{version}}\\n")
+with open(home / "requests", "a") as requests:
+    requests.write(f"{{name}}:{{version}}\\n")
 assert not any(pathlib.Path.cwd().iterdir())
 there = json.loads((home / "there").read_text())
 if there is None:
@@ -32,7 +32,7 @@ SQL, TOKENS = "spark-sql-kafka-0-10_2.13", "spark-token-provider-kafka-0-10_2.13
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A mvn that knows the releases it is given, or reaches nothing; ``asked()`` is what was asked of it."""
+    """A mvn that knows the releases it is given, or reaches nothing; ``requests()`` returns the requested jars."""
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "mvn").write_text(MVN.format(python=sys.executable, home=str(tmp_path)))
@@ -44,13 +44,13 @@ def repository(tmp_path, monkeypatch):
     def having(**releases):
         named = None if releases.get("none") else {SQL: releases["sql"], TOKENS: releases["tokens"]}
         (tmp_path / "there").write_text(json.dumps(named))
-        return lambda: (tmp_path / "asked").read_text().splitlines()
+        return lambda: (tmp_path / "requests").read_text().splitlines()
 
     return having
 
 
 def test_the_installed_release_is_fetched_into_the_cache_once(repository, tmp_path):
-    asked = repository(sql=["4.2.0", "4.3.0"], tokens=["4.3.0"])
+    requests = repository(sql=["4.2.0", "4.3.0"], tokens=["4.3.0"])
     found = jars.fetch()
     assert [path.name for path in found] == [
         f"{SQL}-4.3.0.jar",
@@ -59,19 +59,19 @@ def test_the_installed_release_is_fetched_into_the_cache_once(repository, tmp_pa
         "commons-pool2-2.13.1.jar",
     ]
     assert {path.parent for path in found} == {tmp_path / "cache" / "barnabas" / "spark-connector-4.3.0"}
-    assert asked() == [f"{SQL}:4.3.0", f"{TOKENS}:4.3.0", "kafka-clients:3.9.2", "commons-pool2:2.13.1"]
+    assert requests() == [f"{SQL}:4.3.0", f"{TOKENS}:4.3.0", "kafka-clients:3.9.2", "commons-pool2:2.13.1"]
     assert jars.fetch() == found
-    assert len(asked()) == 4
+    assert len(requests()) == 4
 
 
 def test_the_newest_is_taken_where_the_installed_release_is_missing(repository, tmp_path):
-    asked = repository(sql=["4.2.0", "4.2.0-preview5"], tokens=["4.1.0-preview1"])
+    requests = repository(sql=["4.2.0", "4.2.0-preview5"], tokens=["4.1.0-preview1"])
     results = []
     found = jars.fetch(tmp_path / "to", say=results.append)
     assert [path.name for path in found[:2]] == [f"{SQL}-4.2.0.jar", f"{TOKENS}-4.1.0-preview1.jar"]
     assert sorted(path.name for path in (tmp_path / "to").iterdir()) == sorted(path.name for path in found)
     assert "  4.3.0 does not exist; the newest is 4.2.0" in results
-    assert asked()[3:6] == [f"{TOKENS}:4.3.0", f"{TOKENS}:LATEST", f"{TOKENS}:4.1.0"]
+    assert requests()[3:6] == [f"{TOKENS}:4.3.0", f"{TOKENS}:LATEST", f"{TOKENS}:4.1.0"]
 
 
 def test_what_no_repository_has_is_named(repository, tmp_path):

@@ -11,7 +11,7 @@ MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 
 
 class Builder:
-    """What a session is asked to be."""
+    """Collects the settings of a session."""
 
     def __init__(self):
         self.said = {}
@@ -33,41 +33,41 @@ class Builder:
 
 
 @pytest.fixture
-def asked(monkeypatch):
-    """``asked(...)`` is `spark_session` without Spark: what it would be."""
+def settings_of(monkeypatch):
+    """``settings_of(...)`` returns the settings of a session that `spark_session` would start."""
     for name in session.MASTER_ELSEWHERE:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYSPARK_PYTHON", "python")
     monkeypatch.setenv("JAVA_HOME", "/somewhere")
 
-    def asked(**given):
+    def settings_of(**given):
         fake = SimpleNamespace(getActiveSession=lambda: None, builder=Builder())
         monkeypatch.setattr(session, "SparkSession", fake)
         return session.spark_session("job", **given)
 
-    return asked
+    return settings_of
 
 
 @pytest.mark.parametrize("master", [None, "local", "local[2]", "local-cluster[2,1,1024]"])
-def test_on_one_machine_checkpoints_are_written_without_other_processes(asked, master):
-    said = asked(master=master)
+def test_on_one_machine_checkpoints_are_written_without_other_processes(settings_of, master):
+    said = settings_of(master=master)
     assert said["spark.master"] == (master or "local[*]")
     assert said[MANAGER].endswith(".FileSystemBasedCheckpointFileManager")
 
 
-def test_what_is_said_goes_before_what_is_meant(asked):
-    said = asked(configs={MANAGER: "mine", "spark.ui.enabled": "true"})
+def test_what_is_said_goes_before_what_is_meant(settings_of):
+    said = settings_of(configs={MANAGER: "mine", "spark.ui.enabled": "true"})
     assert (said[MANAGER], said["spark.ui.enabled"]) == ("mine", "true")
 
 
-def test_on_a_cluster_checkpoints_are_as_spark_has_them(asked):
-    assert MANAGER not in asked(master="yarn")
+def test_on_a_cluster_checkpoints_are_as_spark_has_them(settings_of):
+    assert MANAGER not in settings_of(master="yarn")
 
 
 @pytest.mark.parametrize("name", ["SPARK_REMOTE", "MASTER", "SPARK_ENV_LOADED", "PYSPARK_GATEWAY_PORT"])
-def test_a_master_that_the_environment_names_is_left_to_spark(asked, monkeypatch, name):
+def test_a_master_that_the_environment_names_is_left_to_spark(settings_of, monkeypatch, name):
     monkeypatch.setenv(name, "there")
-    said = asked()
+    said = settings_of()
     assert "spark.master" not in said and MANAGER not in said
 
 
@@ -81,12 +81,12 @@ def test_a_master_that_the_environment_names_is_left_to_spark(asked, monkeypatch
         ("spark://host:7077", None, sys.executable),
     ],
 )
-def test_workers_on_this_machine_import_the_installed_pyspark(asked, monkeypatch, master, home, expected):
+def test_workers_on_this_machine_import_the_installed_pyspark(settings_of, monkeypatch, master, home, expected):
     monkeypatch.delenv("PYSPARK_PYTHON")
     monkeypatch.setenv("BARNABAS_WORKER_PYTHON", "")
     if home is not None:
         monkeypatch.setenv("SPARK_HOME", home)
-    asked(master=master)
+    settings_of(master=master)
     assert os.environ["PYSPARK_PYTHON"] == expected
 
 

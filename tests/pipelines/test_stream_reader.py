@@ -213,7 +213,7 @@ def test_a_topic_made_again_is_another(broker: Broker, topic: str) -> None:
     assert ranges(careless, missing, latest(careless, missing)) == [(topic, 0, 0, 7)]
 
 
-def test_an_end_that_went_back_is_asked_for_again_and_then_told(broker: Broker, topic: str) -> None:
+def test_an_end_that_decreased_is_requested_again_before_it_is_data_loss(broker: Broker, topic: str) -> None:
     reader = stream(broker, subscribe=topic, startingOffsets="earliest")
     produce(broker, topic, p0=5)
     start = latest(reader, reader.initialOffset())

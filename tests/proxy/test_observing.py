@@ -172,13 +172,13 @@ FETCH = FetchRequest(
     ],
 )
 def test_a_filter(filters, wanted):
-    asked = [
+    exchanges = [
         (produce("orders"), 9, PRODUCED),
         (HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 4, HeartbeatResponse()),
         (FETCH, 13, None),
     ]
     found = []
-    for each in asked:
+    for each in exchanges:
         seen = Seen(*filters, topics={b"o" * 16: "orders"})
         seen.pass_by(*each)
         found.append(len(seen.lines) == 1)

@@ -1,4 +1,4 @@
-"""Registries of several brokers: whichever is asked, the one that leads _schemas answers."""
+"""Registries of several brokers: each forwards requests to the one that leads _schemas."""
 
 import concurrent.futures
 import time

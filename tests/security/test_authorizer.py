@@ -65,7 +65,7 @@ acls = st.builds(
     st.sampled_from([ALLOW, DENY]),
 )
 changes = st.lists(st.tuples(st.booleans(), acls), max_size=12)
-asked = st.lists(
+requests = st.lists(
     st.tuples(
         st.sampled_from(["User:alice", "User:bob"]),
         st.sampled_from([Operation.READ, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS, Operation.CREATE]),
@@ -76,13 +76,13 @@ asked = st.lists(
 )
 
 
-@given(changes, asked)
-def test_it_decides_like_the_naive_reading_after_each_change(changes, asked):
+@given(changes, requests)
+def test_it_decides_like_the_naive_reading_after_each_change(changes, requests):
     held, subject = set(), Authorizer()
     for is_added, each in changes:
         subject.change(*([each], []) if is_added else ([], [each]))
         (held.add if is_added else held.discard)(each)
-        for user, operation, name in asked:
+        for user, operation, name in requests:
             requester = Requester(user, "10.0.0.1")
             assert subject.allows(requester, operation, topic(name)) == naive(held, requester, operation, topic(name))
 

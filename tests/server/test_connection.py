@@ -59,7 +59,7 @@ class Echo:
         if data.startswith(b"let in"):
             self.max_request_bytes = None
         if data.startswith(b"hang up"):
-            raise CloseConnection("asked to")
+            raise CloseConnection("requested")
         if data.startswith(b"bug"):
             raise ZeroDivisionError
         return None if data.startswith(b"quiet") else [b"<", data, b">"]

@@ -69,28 +69,28 @@ class Asking:
 
     def fetch(self, index):
         topic = FetchRequest.FetchTopic
-        asked = topic.FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1000)
+        partition = topic.FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1000)
         request = FetchRequest(
-            max_wait_ms=0, min_bytes=0, topics=[topic(topic="orders", partitions=[asked])], forgotten_topics_data=[]
+            max_wait_ms=0, min_bytes=0, topics=[topic(topic="orders", partitions=[partition])], forgotten_topics_data=[]
         )
         return self.client.ask(request, 11).responses[0].partitions[0]
 
     def list_offsets(self, index, timestamp):
         topic = ListOffsetsRequest.ListOffsetsTopic
-        asked = topic.ListOffsetsPartition(partition_index=index, timestamp=timestamp)
-        request = ListOffsetsRequest(replica_id=-1, topics=[topic(name="orders", partitions=[asked])])
+        partition = topic.ListOffsetsPartition(partition_index=index, timestamp=timestamp)
+        request = ListOffsetsRequest(replica_id=-1, topics=[topic(name="orders", partitions=[partition])])
         return self.client.ask(request, 6).topics[0].partitions[0]
 
     def epoch_end(self, index):
         topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
-        asked = topic.OffsetForLeaderPartition(partition=index, leader_epoch=0)
-        request = OffsetForLeaderEpochRequest(topics=[topic(topic="orders", partitions=[asked])])
+        partition = topic.OffsetForLeaderPartition(partition=index, leader_epoch=0)
+        request = OffsetForLeaderEpochRequest(topics=[topic(topic="orders", partitions=[partition])])
         return self.client.ask(request, 4).topics[0].partitions[0]
 
     def delete_records(self, index):
         topic = DeleteRecordsRequest.DeleteRecordsTopic
-        asked = topic.DeleteRecordsPartition(partition_index=index, offset=0)
-        request = DeleteRecordsRequest(topics=[topic(name="orders", partitions=[asked])], timeout_ms=1000)
+        partition = topic.DeleteRecordsPartition(partition_index=index, offset=0)
+        request = DeleteRecordsRequest(topics=[topic(name="orders", partitions=[partition])], timeout_ms=1000)
         return self.client.ask(request, 2).topics[0].partitions[0]
 
     def producers(self, index):
@@ -128,12 +128,14 @@ class Asking:
 
     def commit(self, group, offset):
         topic = OffsetCommitRequest.OffsetCommitRequestTopic
-        asked = topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+        partition = topic.OffsetCommitRequestPartition(
+            partition_index=0, committed_offset=offset, committed_metadata=""
+        )
         request = OffsetCommitRequest(
             group_id=group,
             generation_id_or_member_epoch=-1,
             member_id="",
-            topics=[topic(name="orders", partitions=[asked])],
+            topics=[topic(name="orders", partitions=[partition])],
         )
         return self.client.ask(request, 7).topics[0].partitions[0].error_code
 

@@ -18,7 +18,7 @@ HEARTBEAT = 12
 
 
 class Handler:
-    """Notes what it is asked, and answers what the test says."""
+    """Records the requests, and returns the response of the test."""
 
     def __init__(self):
         self.answer, self.seen = HeartbeatResponse(error_code=0), []

@@ -33,10 +33,10 @@ class Answering:
 
     def __init__(self, response, version):
         self.session = Session(listener="PLAINTEXT", client_host="127.0.0.1", number=1, promise=Promise(APIS))
-        self.response, self.version, self.asked = response, version, []
+        self.response, self.version, self.frames = response, version, []
 
     def respond(self, frame):
-        self.asked.append(bytes(frame))
+        self.frames.append(bytes(frame))
         return self.response.encode_frame(struct.unpack_from(">i", frame, 4)[0], self.version)
 
     def encode(self, response):
@@ -96,7 +96,7 @@ def test_an_error_is_in_the_answer_of_every_api(api, version):
     assert NotController.code in codes(response, version)
     assert rule.hits == 1
     handled = error_answer(request, NotController(), version) is None
-    assert len(bench.inner.asked) == handled
+    assert len(bench.inner.frames) == handled
 
 
 @every_version
@@ -104,7 +104,7 @@ def test_an_error_is_told_although_the_handler_ran(api, version):
     bench = Bench(api, version)
     bench.rules.add(api=api.key, error="NOT_CONTROLLER", handled=True)
     assert NotController.code in codes(bench.decoded(bench.ask(named(api.request, version))), version)
-    assert len(bench.inner.asked) == 1
+    assert len(bench.inner.frames) == 1
 
 
 WITH_PARTITIONS = {
@@ -126,10 +126,10 @@ def test_the_error_of_one_partition_leaves_the_others_to_the_handler(api, versio
     bench.rules.add(api=api.key, topic=topic, partition=partition, error="NOT_CONTROLLER")
     response = bench.decoded(bench.ask(request))
     assert list(codes(response, version)).count(NotController.code) == 1
-    (asked,) = bench.inner.asked
+    (frame,) = bench.inner.frames
     left = Bench(api, version)
     left.rules.add(delay=1)
-    call = left.responder._call(memoryview(asked))
+    call = left.responder._call(memoryview(frame))
     assert sorted(call.subjects.topics) != topics
     assert {each for each in rest if each[1] is not None} <= call.subjects.topics | {(topic, None)}
 
@@ -150,7 +150,7 @@ def test_cut_before_the_handler(bench):
     bench.rules.add(cut="before")
     with pytest.raises(CloseConnection):
         bench.ask(REQUEST)
-    assert not bench.inner.asked
+    assert not bench.inner.frames
 
 
 @pytest.mark.parametrize("cut", ["after", "half"])
@@ -159,26 +159,26 @@ def test_cut_after_the_handler(bench, cut):
     bench.rules.add(cut=cut)
     with pytest.raises(CloseConnection) as caught:
         bench.ask(REQUEST)
-    assert len(bench.inner.asked) == 2
+    assert len(bench.inner.frames) == 2
     sent = b"".join(getattr(caught.value, "answer", []))
     assert sent == (whole[: len(whole) // 2] if cut == "half" else b"")
 
 
-@pytest.mark.parametrize(("silent", "asked"), [("before", 0), ("after", 1)])
-def test_no_answer_at_all(bench, silent, asked):
+@pytest.mark.parametrize(("silent", "handled"), [("before", 0), ("after", 1)])
+def test_no_answer_at_all(bench, silent, handled):
     bench.rules.add(silent=silent)
     assert bench.ask(REQUEST, 1e6) is None
-    assert len(bench.inner.asked) == asked
+    assert len(bench.inner.frames) == handled
 
 
-@pytest.mark.parametrize(("delay", "asked"), [("delay", 0), ("delay_after", 1)])
-def test_late_answers(bench, delay, asked):
+@pytest.mark.parametrize(("delay", "handled"), [("delay", 0), ("delay_after", 1)])
+def test_late_answers(bench, delay, handled):
     bench.rules.add(**{delay: 5})
     assert bench.ask(REQUEST, 4.9) is None
-    assert len(bench.inner.asked) == asked
+    assert len(bench.inner.frames) == handled
     bench.clock.advance(0.2)
     assert bench.outcomes
-    assert len(bench.inner.asked) == 1
+    assert len(bench.inner.frames) == 1
 
 
 def test_a_drip(bench):
@@ -197,11 +197,11 @@ def test_a_wrong_correlation_id_and_a_throttle_time(bench):
     assert struct.unpack_from(">i", bench.ask(REQUEST), 4) == (12,)
 
 
-@pytest.mark.parametrize(("asked", "answered"), [(9, 8), (9, 0), (5, 12)])
-def test_an_answer_of_another_version(asked, answered):
-    bench = Bench(APIS[3], asked)
+@pytest.mark.parametrize(("version", "answered"), [(9, 8), (9, 0), (5, 12)])
+def test_an_answer_of_another_version(version, answered):
+    bench = Bench(APIS[3], version)
     bench.rules.add(api="Metadata", answer_version=answered)
-    frame = bench.ask(named(MetadataRequest, asked))
+    frame = bench.ask(named(MetadataRequest, version))
     kind = bench.api.request.response
     assert struct.unpack_from(">ii", frame) == (len(frame) - 4, 7)
     response = kind.decode(frame, version=answered, at=8 + kind.header_version(answered))

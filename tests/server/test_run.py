@@ -115,9 +115,9 @@ def test_a_disk_that_is_full_ends_the_process_and_a_larger_one_has_all_that_was_
 
     process, port = start(resource.RLIM_INFINITY)
     topic = ListOffsetsRequest.ListOffsetsTopic
-    asked = topic.ListOffsetsPartition(partition_index=0, timestamp=-1)
+    partition = topic.ListOffsetsPartition(partition_index=0, timestamp=-1)
     with Client(port) as client:
-        answer = client.ask(ListOffsetsRequest(replica_id=-1, topics=[topic(name="orders", partitions=[asked])]), 6)
+        answer = client.ask(ListOffsetsRequest(replica_id=-1, topics=[topic(name="orders", partitions=[partition])]), 6)
     assert answer.topics[0].partitions[0].offset == taken
     process.terminate()
     assert process.wait(60) == 0

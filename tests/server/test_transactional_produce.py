@@ -102,10 +102,10 @@ def test_batches_that_wait_stay_what_they_were(port: int) -> None:
     assert failures == []
     with Client(port) as client:
         for index in range(PARTITIONS):
-            asked = FetchRequest.FetchTopic.FetchPartition(
+            partition = FetchRequest.FetchTopic.FetchPartition(
                 partition=index, fetch_offset=0, partition_max_bytes=1 << 26, current_leader_epoch=-1
             )
-            topic = FetchRequest.FetchTopic(topic="t", partitions=[asked])
+            topic = FetchRequest.FetchTopic(topic="t", partitions=[partition])
             shown = client.ask(
                 FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 26, isolation_level=1, topics=[topic]), 11
             )

@@ -30,7 +30,7 @@ class Changer(Client):
     def __init__(self, *args: Any, places: list[Place]) -> None:
         super().__init__(*args)
         self.places = places
-        self.created: set[str] = set()  #: acknowledged, and never asked to be deleted
+        self.created: set[str] = set()  #: acknowledged, without a request to delete them
         self.deleted: set[str] = set()  #: acknowledged
         self.names = 0
         self.wrong = 0  #: how often what was acknowledged was not seen

@@ -155,7 +155,7 @@ class Frames:
 
     def __init__(self) -> None:
         self._left = b""
-        self.asked: dict[int, str] = {}
+        self.requests: dict[int, str] = {}
 
     def take(self, data: bytes) -> list[bytes]:
         """Returns the frames that are whole by now."""
@@ -220,7 +220,7 @@ class Network:
         far = Stream(self, there.life, (host_of(life.name), self._next_port), self._next_port)
         near.join(far)
         far.join(near)
-        far.frames.asked = near.frames.asked
+        far.frames.requests = near.frames.requests
         self.streams[near] = self.streams[far] = None
         self.loop.call_soon(self._accepted, far, there.factory, context=there.life.context)
         await asyncio.sleep(self.delay())
@@ -297,8 +297,8 @@ def describe(frame: bytes, stream: Stream) -> str:
     """Returns what a frame is, in words."""
     if stream.port == stream.peer[1]:  # what was accepted answers
         number = int.from_bytes(frame[:4])
-        return f"{stream.frames.asked.pop(number, '?')} answered ({len(frame)} B) #{stream.port}.{number}"
+        return f"{stream.frames.requests.pop(number, '?')} answered ({len(frame)} B) #{stream.port}.{number}"
     key, version, number = struct.unpack_from(">hhi", frame)
     name = Request.by_key[key].__name__.removesuffix("Request") if key in Request.by_key else f"API {key}"
-    stream.frames.asked[number] = f"{name} v{version}"
+    stream.frames.requests[number] = f"{name} v{version}"
     return f"{name} v{version} ({len(frame)} B) #{stream.port}.{number}"

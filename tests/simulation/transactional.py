@@ -108,7 +108,7 @@ class TransactionalProducer(CoordinatedClient):
             transactional_id=self.name, producer_id=self.producer_id, producer_epoch=self.epoch, committed=committed
         )
         if committed:
-            operation.asked, operation.outcome = self.loop.now, INFO
+            operation.commit_at, operation.outcome = self.loop.now, INFO
         self._go_on(await self.insist(lambda: self.ask_coordinator(request, top_error)))
         if committed:
             operation.outcome = OK

@@ -110,15 +110,15 @@ def levels(broker):
     return {name: each["finalized"][1] for name, each in found.items() if "finalized" in each}
 
 
-def test_features_have_the_levels_that_were_asked_for_and_get_them_back():
-    asked = {"metadata.version": 25, "transaction.version": 1, "kraft.version": 1}
-    with Broker(features=asked) as broker:
+def test_features_have_the_given_levels_again_after_a_reset():
+    features = {"metadata.version": 25, "transaction.version": 1, "kraft.version": 1}
+    with Broker(features=features) as broker:
         first = levels(broker)
-        assert first == {**asked, "group.version": 1}
+        assert first == {**features, "group.version": 1}
         admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
         admin.update_features({"transaction.version": 2, "group.version": ("SAFE_DOWNGRADE", 0)})
         admin.close()
-        assert levels(broker) == {**asked, "transaction.version": 2}
+        assert levels(broker) == {**features, "transaction.version": 2}
         broker.reset()
         assert levels(broker) == first
 

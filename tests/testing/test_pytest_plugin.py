@@ -122,7 +122,7 @@ def test_it_shows_among_the_fixtures_with_its_meaning(pytester):
     result.stdout.fnmatch_lines(["kafka_broker -- *", "*A running broker*"])
 
 
-def test_it_imports_nothing_until_it_is_asked():
+def test_it_imports_nothing_before_its_first_use():
     program = (
         "import sys, barnabas.testing.pytest_plugin\n"
         "loaded = sorted(name for name in sys.modules if name.startswith('barnabas.'))\n"

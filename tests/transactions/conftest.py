@@ -282,8 +282,8 @@ class World:
 
     def do_verify(self, words: Words, options: Options) -> None:
         name, *partitions = words
-        asked = [partition(each) for each in partitions]
-        found = self.coordinator.verify_partitions(self.who(self.client(name), options), asked)
+        requested = [partition(each) for each in partitions]
+        found = self.coordinator.verify_partitions(self.who(self.client(name), options), requested)
         self.say(
             f"{name}: " + ", ".join(f"{listed([each])} {NAMES[type(e)] if e else 'is in'}" for each, e in found.items())
         )

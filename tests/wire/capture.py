@@ -48,11 +48,11 @@ async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen
 
 
 class Conversation:
-    """What is asked and answered on one connection: which answer belongs to which question."""
+    """The requests and responses of one connection: which response belongs to which request."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.asked: dict[int, tuple[type[Request], int]] = {}
+        self.requests: dict[int, tuple[type[Request], int]] = {}
 
     def request(self, frame: bytes) -> None:
         (key,) = struct.unpack_from(">h", frame)
@@ -60,13 +60,13 @@ class Conversation:
             header, at = read_request_header(frame)
             cls, version = Request.by_key[key], header.request_api_version
             if version in cls.versions:
-                self.asked[header.correlation_id] = cls, version
+                self.requests[header.correlation_id] = cls, version
                 self.recorder.keep(cls, version, frame[at:])
 
     def response(self, frame: bytes) -> None:
         (correlation_id,) = struct.unpack_from(">i", frame)
-        if correlation_id in self.asked:
-            cls, version = self.asked.pop(correlation_id)
+        if correlation_id in self.requests:
+            cls, version = self.requests.pop(correlation_id)
             self.recorder.keep(cls.response, version, frame[4 + cls.response.header_version(version) :])
 
 

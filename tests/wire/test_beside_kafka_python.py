@@ -75,7 +75,7 @@ def test_most_messages_are_shared() -> None:
 def test_same_bytes(any_value: Callable[..., Any], cls: type[Message], version: int, data: st.DataObject) -> None:
     message = data.draw(any_value(cls, version))
     if cls.__name__ == "ApiVersionsResponse":
-        message.error_code = 0  # with an error kafka-python reads version 0, whatever it is asked for (KIP-511)
+        message.error_code = 0  # with an error kafka-python always reads version 0 (KIP-511)
     encoded = message.encode(version=version)
     theirs = THEIRS[cls.__name__]
     assert bytes(converted(message, theirs, version).encode(version=version)) == encoded

@@ -12,12 +12,14 @@ from barnabas.wire.headers import RequestHeader, ResponseHeader, read_request_he
 @pytest.mark.parametrize(("key", "version", "header"), [(1, 11, 1), (1, 12, 2), (18, 0, 1), (18, 3, 2), (47, 0, 1)])
 @pytest.mark.parametrize("client_id", ["rdkafka", "", None, "ü" * 300])
 def test_headers_come_back(key: int, version: int, header: int, client_id: str | None) -> None:
-    asked = RequestHeader(request_api_key=key, request_api_version=version, correlation_id=-2, client_id=client_id)
+    request_header = RequestHeader(
+        request_api_key=key, request_api_version=version, correlation_id=-2, client_id=client_id
+    )
     assert request_header_version(key, version) == header
-    data = asked.encode(version=header)
-    assert read_request_header(data + b"body") == (asked, len(data))
-    assert read_request_header(b"...." + data, 4) == (asked, 4 + len(data))
-    assert RequestHeader.decode(data, version=header) == asked
+    data = request_header.encode(version=header)
+    assert read_request_header(data + b"body") == (request_header, len(data))
+    assert read_request_header(b"...." + data, 4) == (request_header, 4 + len(data))
+    assert RequestHeader.decode(data, version=header) == request_header
 
 
 def test_the_client_id_is_never_compact() -> None:

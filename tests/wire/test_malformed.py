@@ -122,9 +122,9 @@ def test_a_count_is_checked_before_anything_is_made(version: int, data: str) -> 
 
 
 def test_an_error_names_the_field() -> None:
-    asked = "0001 67 00001770 0000 0008 636f6e73756d6572 00000001 0005 72616e6765 0000"
+    request = "0001 67 00001770 0000 0008 636f6e73756d6572 00000001 0005 72616e6765 0000"
     with pytest.raises(MalformedMessage) as caught:
-        JoinGroupRequest.decode(bytes.fromhex(asked), version=0)
+        JoinGroupRequest.decode(bytes.fromhex(request), version=0)
     assert str(caught.value) == "JoinGroupRequest v0, protocols.metadata: the bytes end too early"
 
 

@@ -193,7 +193,7 @@ def add_trusted(context: ssl.SSLContext, trusted: list[x509.Certificate]) -> Non
     context.load_verify_locations(cadata=b"".join(each.public_bytes(Encoding.DER) for each in trusted))
 
 
-def weaker_than_asked(configs: Configs) -> str | None:
+def weaker_than_configured(configs: Configs) -> str | None:
     """Returns which part of ``ssl.cipher.suites`` cannot be enforced, as a sentence for the log."""
     listed = [suite for suite in configs["ssl.cipher.suites"] if suite in TLS_1_3]
     if listed and len(listed) < len(TLS_1_3) and "TLSv1.3" in configs["ssl.enabled.protocols"]:

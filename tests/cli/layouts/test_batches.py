@@ -178,7 +178,7 @@ def test_a_flipped_bit_in_a_message_shows(dumped, magic):
         assert any(row.is_damage for row in dumped("0.log", bytes(torn))), position
 
 
-def test_as_many_as_were_asked_for(dumped):
+def test_the_number_of_records_is_limited(dumped):
     one = build_batch([(None, b"value", 1000)] * 3)
     data = bytes(one * 4)
     assert sum(row.kind == "record" for row in dumped("0.log", data, max_messages=4)) == 4

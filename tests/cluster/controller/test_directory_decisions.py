@@ -56,8 +56,8 @@ def test_each_broker_has_directories_of_its_own(orders):
 
 def test_each_by_itself(orders):
     unknown = bytes(15) + b"x"
-    asked = [(unknown, 0, A), (None, 7, A), (None, 1, A)]
-    assert assign(orders, *asked) == [UnknownTopicId, UnknownTopicOrPartition, None]
+    assignments = [(unknown, 0, A), (None, 7, A), (None, 1, A)]
+    assert assign(orders, *assignments) == [UnknownTopicId, UnknownTopicOrPartition, None]
     assert len(orders.records) == 1
 
 

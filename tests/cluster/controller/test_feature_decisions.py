@@ -42,8 +42,8 @@ def at_levels(make_cluster):
 
 
 def update(cluster, *updates, validate_only=False, kraft_version=0):
-    asked = [FeatureUpdate(*each) for each in updates]
-    return cluster.submit(UpdateFeatures(asked, validate_only), kraft_version=kraft_version)
+    requested = [FeatureUpdate(*each) for each in updates]
+    return cluster.submit(UpdateFeatures(requested, validate_only), kraft_version=kraft_version)
 
 
 def level(name, to):
@@ -68,7 +68,7 @@ def test_to_where_it_is_is_written_down_again(cluster, name, to, upgrade_type):
     assert cluster.records == [level(name, to)]
 
 
-def test_only_asked(cluster):
+def test_validate_only(cluster):
     update(cluster, (TRANSACTIONS, 1, SAFE_DOWNGRADE), (KRAFT, 1), validate_only=True)
     assert (cluster.records, cluster.raises_kraft_version) == ([], False)
     with pytest.raises(InvalidUpdateVersion):
@@ -100,7 +100,7 @@ def test_upgrade_types_that_there_are_not(cluster, upgrade_type):
 
 
 @pytest.mark.parametrize("name", [TRANSACTIONS, METADATA, KRAFT])
-def test_what_is_lower_has_to_be_asked_for_as_such(at_levels, name):
+def test_a_downgrade_has_to_be_allowed(at_levels, name):
     cluster = at_levels({METADATA: 25})
     to = {TRANSACTIONS: 1, METADATA: 24, KRAFT: 0}[name]
     with pytest.raises(InvalidUpdateVersion, match="without setting the upgrade type to either safe"):

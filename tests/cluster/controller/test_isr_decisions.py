@@ -100,7 +100,7 @@ def test_another_incarnation_of_the_leader(four, fields):
         alter(four, 1, 2, **fields)
 
 
-def test_an_epoch_that_the_leader_does_not_know_is_not_asked_for(four):
+def test_an_epoch_that_the_leader_does_not_know_is_not_checked(four):
     assert alter(four, 1, (2, -1)).error is None
 
 

@@ -84,7 +84,7 @@ def test_partitions_that_are_not_there(three):
     )
 
 
-def test_a_partition_asked_for_twice_is_answered_twice(three):
+def test_a_duplicate_partition_has_two_results(three):
     ((name, results),) = three.submit(ElectLeaders(PREFERRED, [("orders", [0, 0])]))
     assert (name, [each.partition for each in results]) == ("orders", [0, 0])
 

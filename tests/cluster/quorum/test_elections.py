@@ -162,7 +162,7 @@ def test_a_lost_election_begins_with_a_pre_vote_again(voter, clock):
     assert voter.epoch == 5
 
 
-def test_who_does_not_answer_is_asked_again(voter, clock):
+def test_a_request_without_a_response_is_repeated(voter, clock):
     clock.advance(2)
     voter.poll()
     voter.unanswered(3)
@@ -380,9 +380,9 @@ class Member:
                 voter.begin_epoch(sender, epoch, key)
             case EndEpoch(_, epoch, successors):
                 voter.end_epoch(sender, epoch, successors)
-            case ("voted", asked, granted, epoch, leader_id):
+            case ("voted", request, granted, epoch, leader_id):
                 if voter.heard_of(leader_id, epoch) and granted is not None:
-                    voter.voted(sender, asked, granted=granted)
+                    voter.voted(sender, request, granted=granted)
             case ("fetch", epoch, end):
                 self.walk.send(self.id, sender, ("fetched", *self.fetched(sender, epoch, end), end))
             case ("fetched", epoch, leader_id, found, end):

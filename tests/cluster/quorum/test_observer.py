@@ -116,8 +116,8 @@ class Node:
         ((_, request, _),) = self.peers.sent
         return request.topics[0].partitions[0]
 
-    def asked(self):
-        """Whom the one request that waits went to, and its kind."""
+    def recipient(self):
+        """Returns the recipient and the class of the one request in flight."""
         ((node_id, request, _),) = self.peers.sent
         return node_id, type(request)
 
@@ -204,7 +204,7 @@ def node(files):
 
 def test_the_first_request_goes_to_any_controller(files):
     node = Node(files).start()
-    target, kind = node.asked()
+    target, kind = node.recipient()
     assert target in (LEADER, OTHER)
     assert kind is FetchRequest
     assert (node.request.current_leader_epoch, node.request.fetch_offset, node.request.last_fetched_epoch) == (0, 0, 0)
@@ -233,7 +233,7 @@ def test_an_answer_names_the_leader(files, error):
     node = Node(files).start()
     node.fetched(error=error, leader=OTHER, epoch=3)
     assert node.observer.leadership == Leadership(OTHER, 3)
-    assert node.asked() == (OTHER, FetchRequest)
+    assert node.recipient() == (OTHER, FetchRequest)
     assert node.state == QuorumState(OTHER, 3, (LEADER, OTHER))
 
 
@@ -245,55 +245,55 @@ def test_what_the_leader_answers_to_the_first_request_counts(files):
 
 def test_a_leader_that_only_its_answer_names_can_be_reached(files):
     node = Node(files, voters=(), bootstrap=[Address("boot", 1)]).start()
-    assert node.asked() == (-2, FetchRequest)
+    assert node.recipient() == (-2, FetchRequest)
     assert node.observer.endpoint_of(-2) == Endpoint("CONTROLLER", "boot", 1, "PLAINTEXT")
     where = FetchResponse.NodeEndpoint(node_id=4, host="four", port=94)
     node.fetched(error=FencedLeaderEpoch, leader=4, endpoints=[where])
-    assert node.asked() == (4, FetchRequest)
+    assert node.recipient() == (4, FetchRequest)
     assert node.observer.endpoint_of(4) == Endpoint("CONTROLLER", "four", 94, "PLAINTEXT")
     assert node.state == QuorumState(4, 5, ())
 
 
 def test_while_there_is_no_leader_it_asks_all_in_turns(files):
     node = Node(files).start()
-    (first, _) = node.asked()
+    (first, _) = node.recipient()
     node.fetched(error=NotLeaderOrFollower, leader=NO_NODE, epoch=2)
     assert node.observer.leadership == Leadership(NO_NODE, 2)
-    (second, _) = node.asked()
+    (second, _) = node.recipient()
     assert {first, second} == {LEADER, OTHER}
     node.fetched(error=NotLeaderOrFollower, leader=NO_NODE, epoch=2)
     assert node.peers.sent == []
     node.clock.advance(0.02)
-    node.asked()
+    node.recipient()
 
 
 @pytest.mark.parametrize("error", [NetworkException, RequestTimedOut])
 def test_another_controller_knows_who_leads_now(node, error):
     node.answer(error=error())
-    assert node.asked() == (OTHER, FetchRequest)
+    assert node.recipient() == (OTHER, FetchRequest)
     node.fetched(error=FencedLeaderEpoch, leader=OTHER, epoch=6)
-    assert node.asked() == (OTHER, FetchRequest)
+    assert node.recipient() == (OTHER, FetchRequest)
     assert node.listener.take() == [Leadership(OTHER, 6)]
 
 
-def test_a_leader_that_comes_back_is_asked_again(node):
+def test_requests_go_to_a_leader_that_has_returned(node):
     node.answer(error=NetworkException())
     node.fetched(error=NotLeaderOrFollower)
     assert node.peers.sent == []
     node.clock.advance(0.02)
-    assert node.asked() == (LEADER, FetchRequest)
+    assert node.recipient() == (LEADER, FetchRequest)
     assert node.listener.take() == []
 
 
-def test_a_leader_whose_answers_are_of_no_use_is_not_all_that_is_asked(node):
-    asked = set()
+def test_a_leader_with_useless_responses_is_not_the_only_recipient(node):
+    recipients = set()
     for _ in range(300):
-        asked.add(node.asked()[0])
-        if node.asked()[0] == OTHER:
+        recipients.add(node.recipient()[0])
+        if node.recipient()[0] == OTHER:
             return
         node.answer(FetchResponse(error_code=BrokerNotAvailable.code, responses=[]))
         node.clock.advance(0.02)
-    raise AssertionError(asked)
+    raise AssertionError(recipients)
 
 
 @pytest.mark.parametrize("error", [InconsistentClusterId, BrokerNotAvailable])
@@ -302,7 +302,7 @@ def test_an_error_of_the_whole_answer_is_a_reason_to_wait(files, error):
     node.answer(FetchResponse(error_code=error.code, responses=[]))
     assert node.peers.sent == []
     node.clock.advance(0.02)
-    node.asked()
+    node.recipient()
 
 
 @pytest.mark.parametrize("error", [FencedLeaderEpoch, NotLeaderOrFollower, UnknownLeaderEpoch, None])
@@ -356,7 +356,7 @@ def test_a_batch_that_a_size_limit_has_cut_off_is_fetched_again(node):
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1] + b"?", lambda data: batch(0, "again")])
-def test_what_cannot_be_appended_is_asked_for_again(node, damage):
+def test_records_that_cannot_be_appended_are_fetched_again(node, damage):
     node.fetched(batch(0, "a"), high_watermark=1)
     node.fetched(damage(batch(1, "b")), high_watermark=2)
     assert node.content() == batch(0, "a")
@@ -412,7 +412,7 @@ SNAPSHOT = SnapshotId(10, 4)
 
 def download(node, data, size=100):
     for position in range(0, len(data), size):
-        assert node.asked() == (LEADER, FetchSnapshotRequest)
+        assert node.recipient() == (LEADER, FetchSnapshotRequest)
         assert node.request.position == position
         node.piece(SNAPSHOT, data[position : position + size], size=len(data), position=position)
 
@@ -442,7 +442,7 @@ def test_a_snapshot_that_the_leader_has_deleted_is_given_up(node, files):
     node.piece(SNAPSHOT, b"", size=0, position=0, error=SnapshotNotFound)
     node.fetched(error=NotLeaderOrFollower)
     node.clock.advance(0.02)
-    assert node.asked() == (LEADER, FetchRequest)
+    assert node.recipient() == (LEADER, FetchRequest)
 
 
 def test_a_refusal_of_apaches_gives_a_snapshot_up_too(node):
@@ -451,7 +451,7 @@ def test_a_refusal_of_apaches_gives_a_snapshot_up_too(node):
     node.answer(FetchSnapshotResponse(error_code=-1, topics=[]))
     node.fetched(error=NotLeaderOrFollower)
     node.clock.advance(0.02)
-    assert node.asked() == (LEADER, FetchRequest)
+    assert node.recipient() == (LEADER, FetchRequest)
 
 
 def test_a_download_goes_on_when_the_leader_can_be_reached_again(node):
@@ -460,15 +460,15 @@ def test_a_download_goes_on_when_the_leader_can_be_reached_again(node):
     node.answer(error=NetworkException())
     node.fetched(error=NotLeaderOrFollower)
     node.clock.advance(0.02)
-    assert node.asked() == (LEADER, FetchSnapshotRequest)
+    assert node.recipient() == (LEADER, FetchSnapshotRequest)
     assert node.request.position == 3
 
 
 @pytest.mark.parametrize("expected", [{"position": 1}, {"snapshot_id": SnapshotId(11, 4)}, {"data": b""}])
-def test_a_piece_that_was_not_asked_for_is_not_kept(node, files, expected):
+def test_a_piece_that_was_not_requested_is_dropped(node, files, expected):
     node.sent_to_snapshot(SNAPSHOT)
     node.piece(**{"snapshot_id": SNAPSHOT, "data": b"xyz", "position": 0, "size": 9} | expected)
-    assert node.asked() == (OTHER, FetchRequest)
+    assert node.recipient() == (OTHER, FetchRequest)
     assert node.log.log_end_offset == 0
 
 
@@ -478,13 +478,13 @@ def test_a_damaged_snapshot_is_not_kept(node, files):
     data[-1] ^= 1
     download(node, bytes(data), 1 << 20)
     assert not files.exists(f"{DIRECTORY}/{SNAPSHOT.file_name}")
-    assert node.asked() == (OTHER, FetchRequest)
+    assert node.recipient() == (OTHER, FetchRequest)
 
 
-def test_another_leader_is_not_asked_for_the_rest_of_a_snapshot(node):
+def test_the_rest_of_a_snapshot_is_not_fetched_from_another_leader(node):
     node.sent_to_snapshot(SNAPSHOT)
     node.piece(SNAPSHOT, b"xyz", size=9, position=0, error=FencedLeaderEpoch, epoch=6, leader=OTHER)
-    assert node.asked() == (OTHER, FetchRequest)
+    assert node.recipient() == (OTHER, FetchRequest)
 
 
 class Held:
@@ -513,7 +513,7 @@ def test_the_log_begins_anew_when_the_snapshot_is_on_the_disk(files):
     assert node.log.log_end_offset == 0
     background.do()
     assert node.log.log_end_offset == 10
-    assert node.asked() == (LEADER, FetchRequest)
+    assert node.recipient() == (LEADER, FetchRequest)
 
 
 def test_a_snapshot_that_cannot_be_written_is_fetched_again(files):
@@ -525,7 +525,7 @@ def test_a_snapshot_that_cannot_be_written_is_fetched_again(files):
     background.do(OSError("full"))
     assert node.log.log_end_offset == 0
     node.clock.advance(0.02)
-    assert node.asked() == (LEADER, FetchRequest)
+    assert node.recipient() == (LEADER, FetchRequest)
 
 
 # ---------------------------------------------------------------- voters
@@ -558,7 +558,7 @@ def test_nothing_is_told_after_a_restart_before_the_leader_tells_the_high_waterm
     node.observer.stop()
     again = Node(files).start()
     assert again.listener.take() == [Leadership(LEADER, 5)]
-    assert again.asked() == (LEADER, FetchRequest)
+    assert again.recipient() == (LEADER, FetchRequest)
     assert (again.request.fetch_offset, again.request.last_fetched_epoch, again.request.high_watermark) == (2, 5, -1)
     again.fetched(batch(2, "c"), high_watermark=2)
     assert again.listener.take() == ["a", "b"]

@@ -106,5 +106,5 @@ def test_a_voter_whose_vote_cannot_be_stored_stops():
 
 def vote_of(member):
     """Asks for a vote in a new epoch."""
-    asked = AskVote(ReplicaKey(1), 1, LogEnd(0, 0), pre_vote=False)
-    return vote_request(asked, ReplicaKey(member.id, bytes([member.id]) * 16), CLUSTER_ID)
+    message = AskVote(ReplicaKey(1), 1, LogEnd(0, 0), pre_vote=False)
+    return vote_request(message, ReplicaKey(member.id, bytes([member.id]) * 16), CLUSTER_ID)

@@ -46,7 +46,7 @@ class Leader:
     def __init__(self, kraft):
         self.key, self.kraft, self.voters_offset = key(1), kraft, 4
         self.high_watermark, self.end, self.is_elected = 10, 10, True
-        self.replicas, self.heard, self.resigned, self.asked = {}, [], 0, []
+        self.replicas, self.heard, self.resigned, self.requests = {}, [], 0, []
 
     def latest_voters(self):
         return self.voters_offset, self.kraft
@@ -73,11 +73,11 @@ class Leader:
     # ------------------------------------------------------------ as peers
 
     def send(self, node_id, request, done, *, lane="", timeout_ms=None):
-        self.asked.append((node_id, done))
+        self.requests.append((node_id, done))
 
     def answers(self, first=0, last=1, error=None, features=None):
-        """The last node that was asked tells which levels it supports."""
-        _, done = self.asked[-1]
+        """Responds to the last request with the supported levels."""
+        _, done = self.requests[-1]
         if features is None:
             feature = ApiVersionsResponse.SupportedFeatureKey(name=KRAFT_VERSION, min_version=first, max_version=last)
             features = [feature]
@@ -157,7 +157,7 @@ def test_changes_that_must_wait_or_cannot_be(scene, spoil, error, text):
     for change in (scene.add, scene.remove):
         with pytest.raises(error, match=text):
             change(2)
-    assert scene.leader.asked == []
+    assert scene.leader.requests == []
 
 
 def test_one_change_at_a_time(scene):

@@ -180,7 +180,7 @@ def test_another_error_of_the_whole_request_makes_a_pause():
     assert len(world.fetch()[0]) == 2
 
 
-def test_a_response_with_other_partitions_than_asked_for():
+def test_a_response_with_other_partitions_than_the_request():
     world = World(2)
     world.exchange(data())
     world.now = 1.0

@@ -200,7 +200,7 @@ def test_after_other_refusals_newer_metadata_is_waited_for():
     assert leader.leading.proposed[0][0].partition_epoch == 8
 
 
-def test_after_other_errors_the_controller_is_asked_again():
+def test_after_other_errors_the_request_is_repeated():
     leader = Leader(IN_SYNC._replace(isr=(1, 2)))
     leader.fetch(3, 0)
     leader.leading.refuse(UnknownServerError())

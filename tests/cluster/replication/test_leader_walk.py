@@ -163,7 +163,7 @@ class Walk:
             partition.follow(fetched, 0, partition.leader_epoch)
 
     def change_isr(self):
-        """The controller gets a proposal; its answer is lost now and then, and the same is asked again."""
+        """Handles a proposal as the controller; some responses are lost, and the proposal is repeated."""
         for node in self.alive():
             if node.leading.proposed:
                 change, done = node.leading.proposed.pop(0)

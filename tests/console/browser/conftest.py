@@ -94,11 +94,11 @@ def address_of(method: str, url: str) -> str | None:
 def does(*actions: str) -> Callable:
     """Says what a test does, of ``ADDRESSES``; its ``page`` checks that it did."""
 
-    def told(test: Callable) -> Callable:
+    def marked(test: Callable) -> Callable:
         test.does = frozenset(actions)
         return test
 
-    return told
+    return marked
 
 
 @pytest.fixture
@@ -112,11 +112,11 @@ def page(request, browser, url):
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     page.allowed = [url]
     page.on("request", lambda each: None if each.url.startswith(tuple(page.allowed)) else problems.append(each.url))
-    asked = set()
-    page.on("request", lambda each: asked.add(address_of(each.method, each.url)))
+    requests = set()
+    page.on("request", lambda each: requests.add(address_of(each.method, each.url)))
     yield page
     context.close()
-    assert getattr(request.function, "does", frozenset()) - asked == set()
+    assert getattr(request.function, "does", frozenset()) - requests == set()
     assert [each for each in problems if "status of 4" not in each] == []
 
 

@@ -17,7 +17,7 @@ class Client(NamedTuple):
 
 
 def client(name: str) -> Client:
-    """The client of this name; the library behind it is only imported when it is asked for."""
+    """Returns the client of this name, and imports its library."""
     if name == "confluent-kafka":
         from tests.history.clients import confluent_kafka as module
     elif name == NEWER:

@@ -44,7 +44,7 @@ AGAIN = frozenset(
         errors.NotEnoughReplicas,  # what Apache Kafka says for the coordinator that it asks
     )
 )
-"""The answers after which the same is asked again."""
+"""The errors after which a request is repeated."""
 
 ELSEWHERE = frozenset(
     error.code for error in (errors.NotLeaderOrFollower, errors.NotCoordinator, errors.UnknownTopicOrPartition)
@@ -85,7 +85,7 @@ class Producer(base.Producer):
         self._go_on(self._ask(request, self.init_version, lambda answer: answer.error_code, at=COORDINATOR))
 
     def begin(self) -> None:
-        """Nothing is asked before there is something to do."""
+        """Does nothing: the first request of the transaction begins it."""
 
     def send(self, key: str, value: bytes) -> Sent:
         topic, partition = base.place(key)

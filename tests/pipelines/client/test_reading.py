@@ -324,11 +324,11 @@ def answer(data: bytes = b"", **fields: Any) -> SimpleNamespace:
 
 
 class Scripted:
-    """Stands for a cluster whose answers are written down beforehand; notes who was asked, for which offset."""
+    """A cluster with prepared responses; records the node and the offset of each fetch."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
-        self.asked: list[tuple[int, int]] = []
+        self.fetches: list[tuple[int, int]] = []
         self.pauses: list[float | None] = []
         self.settings = ClientSettings.parse({"bootstrap.servers": "nowhere:1"})
 
@@ -340,7 +340,7 @@ class Scripted:
 
     async def send(self, node: int, request: Any) -> Any:
         (topic,) = request.topics
-        self.asked.append((node, topic.partitions[0].fetch_offset))
+        self.fetches.append((node, topic.partitions[0].fetch_offset))
         result = self.answers.pop(0)
         if isinstance(result, Exception):
             raise result
@@ -390,18 +390,18 @@ def test_the_next_is_on_its_way_before_this_is_given() -> None:
     cluster = Scripted(answer(some(0)), answer(some(10) + some(20)), answer(some(30)))
     tables = read(cluster, "t", 0, 0, 35)
     assert keys(iter([next(tables)])) == list(range(10))
-    assert cluster.asked == [(1, 0), (1, 10)]
+    assert cluster.fetches == [(1, 0), (1, 10)]
     assert keys(tables) == list(range(10, 35))
-    assert cluster.asked == [(1, 0), (1, 10), (1, 30)]
+    assert cluster.fetches == [(1, 0), (1, 10), (1, 30)]
 
 
 def test_a_replica_that_is_nearer() -> None:
-    """KIP-392: the leader names it without records; it is asked until it does not know what is asked."""
+    """KIP-392: the leader names it without records; fetches go to it until it returns an error."""
     elsewhere = answer(preferred_read_replica=5)
     behind = answer(error_code=OffsetOutOfRange.code)
     cluster = Scripted(elsewhere, answer(some(0)), answer(some(10)), behind, answer(some(20)), answer(some(30)))
     assert keys(read(cluster, "t", 0, 0, 40, rack="here")) == list(range(40))
-    assert cluster.asked == [(1, 0), (5, 0), (5, 10), (5, 20), (1, 20), (1, 30)]
+    assert cluster.fetches == [(1, 0), (5, 0), (5, 10), (5, 20), (1, 20), (1, 30)]
 
 
 @pytest.mark.parametrize(
@@ -458,7 +458,7 @@ def test_a_compacted_tail_is_not_waited_for() -> None:
     for rest in (emptied, some(20)):
         cluster = Scripted(answer(some(0)), answer(rest))
         assert keys(read(cluster, "t", 0, 0, 20, patience=0)) == list(range(10))
-        assert cluster.asked == [(1, 0), (1, 10)]
+        assert cluster.fetches == [(1, 0), (1, 10)]
 
 
 def test_bytes_without_a_batch() -> None:

@@ -306,11 +306,11 @@ def test_a_leader_is_waited_for_as_long_as_a_batch_has_time(
     broker: Broker, cluster: Faulty, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each asking for it ends after default.api.timeout.ms, which may be sooner."""
-    asked = []
+    requested = []
 
     def none_at_first(where: TopicPartition) -> int:
-        asked.append(where)
-        if len(asked) < 3 or where.partition == 2:
+        requested.append(where)
+        if len(requested) < 3 or where.partition == 2:
             raise LeaderNotAvailable(f"{where} has no leader")
         return Cluster.leader(cluster, where)
 
@@ -318,7 +318,7 @@ def test_a_leader_is_waited_for_as_long_as_a_batch_has_time(
     writer = Writer(cluster, small())
     writer.write(topic, numbered(0, 5), one_partition(5))
     writer.flush()
-    assert asked == [TopicPartition(topic, 1)] * 3
+    assert requested == [TopicPartition(topic, 1)] * 3
     assert values(broker, topic, 1) == [b"%d" % number for number in range(5)]
     hurried = Writer(cluster, small(delivery_timeout=0.0))
     with pytest.raises(LeaderNotAvailable, match=f"{topic}-2 has no leader"):

@@ -91,7 +91,7 @@ def test_options_that_cannot_be_are_named(said: dict[str, object], expected: str
         options(**said)
 
 
-def test_a_backfill_of_its_own_for_whatever_is_asked() -> None:
+def test_other_options_are_another_backfill() -> None:
     assert options().checkpoint_beside() == options(batch_records=5).checkpoint_beside()
     assert options().checkpoint_beside() != options(to_topic="x").checkpoint_beside()
     given_options = options(client={"client.id": "me", "compression.type": "zstd"})

@@ -182,7 +182,7 @@ def test_the_checkpoint():
 
 
 class Execution:
-    """Spark's own side of a query, as far as it is asked; each step of it is (batch, durations, active)."""
+    """Spark's own side of a query, as far as a job uses it; each step of it is (batch, durations, active)."""
 
     def __init__(self, *steps):
         self.steps, self.results, self.stops = list(steps), [], 0

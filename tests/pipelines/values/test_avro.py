@@ -216,7 +216,7 @@ def test_a_schema_that_has_grown_reads_what_was_written_before() -> None:
         ]
         rows = decode(pa.array(values * 50), new, registry=Registry.at(registry.url), framed=True)
         assert rows == [{"number": 1, "added": "as it was"}, {"number": 2, "added": "y"}] * 50
-        assert sum("/schemas/ids/" in asked for asked in registry.asked) == 2, "each schema is asked for once"
+        assert sum("/schemas/ids/" in request for request in registry.requests) == 2, "each schema is requested once"
 
 
 def test_confluents_serializer_and_deserializer_agree() -> None:

@@ -176,7 +176,7 @@ def test_it_tries_again_after_passing_errors_with_longer_and_longer_pauses() -> 
         assert len(server.requests) == 8
 
 
-def test_the_next_url_is_asked_when_one_fails() -> None:
+def test_the_next_url_is_used_when_one_fails() -> None:
     with serving((200, {"id": 2})) as second:
         with serving((500, b"")) as first:
             client = Client(f"{first.url}, {second.url}", **{"max.retries": "1"})
@@ -210,7 +210,7 @@ def test_it_gives_up_a_registry_that_is_silent() -> None:
             client.get("x")
 
 
-def test_a_schema_is_asked_for_once_and_the_newest_again_after_its_time() -> None:
+def test_a_schema_is_requested_once_and_the_newest_again_after_its_time() -> None:
     with serving((200, {"id": 1, "schema": "{}"})) as server:
         client = Client(server.url, **{"cache.latest.ttl.sec": "60"})
         for _ in range(2):
@@ -277,7 +277,7 @@ def test_a_token_of_azures_metadata_service() -> None:
     assert server.headers(0)["Authorization"] == "Bearer two"
 
 
-def test_a_proxy_is_asked_for_all_urls() -> None:
+def test_a_proxy_is_used_for_all_urls() -> None:
     with serving((200, {"id": 3})) as proxy:
         assert Client("http://registry.example:8081", proxy=proxy.url).get("x") == {"id": 3}
     assert proxy.paths == ["GET http://registry.example:8081/x"]

@@ -18,15 +18,15 @@ class Clock:
 
 @pytest.fixture
 def endpoint():
-    """A token endpoint that counts its tokens, and keeps what it was asked."""
+    """A token endpoint that counts its tokens, and records the requests."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        asked = []
+        requests = []
 
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            self.asked.append((self.headers["Authorization"], body))
-            answer = {"access_token": f"token {len(self.asked)}", "expires_in": 100}
+            self.requests.append((self.headers["Authorization"], body))
+            answer = {"access_token": f"token {len(self.requests)}", "expires_in": 100}
             self.send_response(200 if self.path == "/token" else 401)
             self.end_headers()
             self.wfile.write(json.dumps(answer).encode())
@@ -37,7 +37,7 @@ def endpoint():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", Handler.asked
+        yield f"http://127.0.0.1:{server.server_port}", Handler.requests
         server.shutdown()
         thread.join()
 
@@ -75,13 +75,13 @@ def test_a_file_is_read_for_each_connection(tmp_path):
         assert provider.token() == text
 
 
-def test_an_endpoint_is_asked_again_when_most_of_the_lifetime_has_passed(endpoint):
-    url, asked = endpoint
+def test_a_token_is_requested_again_when_most_of_the_lifetime_has_passed(endpoint):
+    url, requests = endpoint
     clock = Clock()
     properties = {"sasl.oauthbearer.token.endpoint.url": f"{url}/token"}
     provider = token_provider(properties, {"clientId": "me", "clientSecret": "s", "scope": "a b"}, clock)
     assert [provider.token(), provider.token()] == ["token 1", "token 1"]
-    assert asked == [
+    assert requests == [
         ("Basic " + base64.b64encode(b"me:s").decode(), "grant_type=client_credentials&scope=a+b"),
     ]
     clock.now += 81

@@ -12,7 +12,7 @@ import trustme
 from barnabas.config import BrokerConfig
 from barnabas.config.listener_configs import ListenerConfigs
 from barnabas.config.validators import ConfigError
-from barnabas.security.tls.engine import Engine, weaker_than_asked
+from barnabas.security.tls.engine import Engine, weaker_than_configured
 from tests.security.tls.stores import inline
 
 NAMES = ("127.0.0.1", "localhost")
@@ -83,8 +83,8 @@ def test_cipher_suites_have_javas_names(authority):
 
 
 def test_what_python_cannot_choose_is_said(authority):
-    assert weaker_than_asked(configs(authority)) is None
-    assert "TLS 1.3" in weaker_than_asked(configs(authority, ssl_cipher_suites="TLS_AES_256_GCM_SHA384"))
+    assert weaker_than_configured(configs(authority)) is None
+    assert "TLS 1.3" in weaker_than_configured(configs(authority, ssl_cipher_suites="TLS_AES_256_GCM_SHA384"))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_stops_the_start(authority, name, value):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_old_versions_if_they_are_asked_for(authority):
+def test_old_versions_if_they_are_configured(authority):
     ancient = engine(authority, ssl_enabled_protocols="TLSv1.1,TLSv1.3")
     assert ancient.context.minimum_version == ssl.TLSVersion.TLSv1_1
     with pytest.raises(ssl.SSLError):

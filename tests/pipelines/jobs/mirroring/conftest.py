@@ -49,7 +49,7 @@ class Pair:
         return Planner(spec, *self.clusters(spec))
 
     def mirror(self, spec: Spec, start: StreamOffset | None = None, **limits: Any) -> tuple[StreamOffset, list[Copied]]:
-        """What a query does that was asked for what is there: from its checkpoint, or without one."""
+        """Runs a query over the existing records, from its checkpoint, or without one."""
         planner = self.planner(spec)
         start = start or planner.initial()
         end = planner.latest(start, None)
