@@ -36,9 +36,10 @@ def cost(folder: Path, rounds: int) -> Iterator[Row]:
             for node in nodes:
                 load.create_topic(node.port, "bench")
                 cost_us(node, frame, COUNT // 10)
-            for _ in range(TURNS):
-                counted, plain = (cost_us(node, frame) for node in nodes)
-                pairs.append((counted, plain))
+            for turn in range(TURNS):
+                order = nodes if (index + turn) % 2 else nodes[::-1]  # whichever is first has a colder machine
+                costs = {node: cost_us(node, frame) for node in order}
+                pairs.append(tuple(costs[node] for node in nodes))
     counted, plain = (statistics.median(each) for each in zip(*pairs, strict=True))
     ratio = median_ratio(pairs)
     yield Row(

@@ -27,6 +27,9 @@ MOST_CLIENTS: Final = 200
 TIMED: Final = 100
 """About how many requests of an API are timed between two calls of :meth:`Counting.set_strides`."""
 
+AT_STRIDE: Final = TIMED // 4
+"""How many requests are timed before the stride doubles."""
+
 SHARING: Final = frozenset({78, 79})
 """ShareFetch and ShareAcknowledge."""
 
@@ -129,8 +132,7 @@ class Counting:
 
     def _timed(self, counts: ApiCounts, api: Api, request: Request, context: Context) -> Answer:
         """Handles, counts and times a request."""
-        weight = counts.weight
-        counts.left = counts.weight = counts.stride
+        weight = counts.begin_timed(AT_STRIDE)
         arrived = self._arrived(context)
         began = self._now()
         if arrived is not None:

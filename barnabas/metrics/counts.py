@@ -7,6 +7,8 @@ from collections import defaultdict
 from itertools import accumulate
 from typing import Final
 
+from barnabas.records.batch import LOG_OVERHEAD, RecordBatch
+
 BUCKETS: Final = 22
 FIRST_BUCKET_S: Final = 0.0001
 """The upper bounds of the buckets: 0.1 ms, and twice as much for each further one. The last bucket has all longer
@@ -50,8 +52,8 @@ class ApiCounts:
     """
 
     __slots__ = (
-        "closed", "errors", "failed", "left", "local", "queue", "remote", "seen_before", "send", "stride", "total",
-        "versions", "weight",
+        "at_stride", "closed", "errors", "failed", "left", "local", "queue", "remote", "seen_before", "send", "stride",
+        "total", "versions", "weight",
     )  # fmt: skip
 
     def __init__(self, last_version: int) -> None:
@@ -61,12 +63,27 @@ class ApiCounts:
         self.closed = 0  #: requests without a response, whose connection was closed
         self.stride = self.weight = 1
         self.left = 1  #: requests until the next one is timed
+        self.at_stride = 0  #: requests that were timed with this stride
         self.seen_before = 0  #: requests until the stride was last set
         self.queue = Times()  #: from the last received byte to the handler
         self.local = Times()  #: in the handler
         self.remote = Times()  #: from the handler's return to a later response
         self.send = Times()  #: from the response to the next turn of the loop, which has it written
         self.total = Times()  #: from the handler to the response
+
+    def begin_timed(self, most: int) -> int:
+        """Begins to time a request. Returns the number of requests that it stands for.
+
+        The stride doubles after each ``most`` timed requests. So few requests of a burst are timed, also if the API had
+        none in the last period.
+        """
+        weight = self.weight
+        self.at_stride += 1
+        if self.at_stride >= most:
+            self.stride *= 2
+            self.at_stride = 0
+        self.left = self.weight = self.stride
+        return weight
 
     def set_stride(self, timed: int) -> None:
         """Sets the stride so that about so many requests are timed in a period like the last one; all if there are
@@ -75,6 +92,7 @@ class ApiCounts:
         seen = self.answered
         self.stride = max((seen - self.seen_before) // timed, 1)
         self.seen_before = seen
+        self.at_stride = 0
         if self.left > self.stride:
             self.weight -= self.left - self.stride
             self.left = self.stride
@@ -93,11 +111,11 @@ class TopicCounts:
         self.messages_in = self.bytes_in = self.bytes_out = 0
         self.batches = self.failed_batches = self.failed_fetches = 0
 
-    def appended(self, size: int, records: int) -> None:
+    def appended(self, batch: RecordBatch) -> None:
         """Counts a batch. See :class:`barnabas.cluster.replication.traffic.Traffic`."""
         self.batches += 1
-        self.bytes_in += size
-        self.messages_in += records
+        self.bytes_in += batch.batch_length + LOG_OVERHEAD  # the properties of a batch would cost a call each
+        self.messages_in += batch.last_offset_delta + 1
 
 
 class ClientCounts:

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from barnabas.cluster.controller.commands import AlterClientQuotas, QuotaAlteration
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage, PartitionImage, TopicImage
 from barnabas.metrics.changes import ELECTIONS, EXPANDS, FROM_ELIGIBLE, SHRINKS, UNCLEAN, Changes
-from barnabas.metrics.counting import MOST_CLIENTS, TIMED, Counting
+from barnabas.metrics.counting import AT_STRIDE, MOST_CLIENTS, TIMED, Counting
 from barnabas.metrics.counts import OTHERS, ApiCounts
 from barnabas.metrics.reading import acknowledgements_of
 from barnabas.testing import Broker, Cluster
@@ -179,11 +179,23 @@ def test_of_many_requests_some_are_timed_and_stand_for_the_others():
     counts.versions[3] += 100 * TIMED
     counts.set_stride(TIMED)
     assert counts.stride == 100
-    counts.left = counts.weight = counts.stride  # as the next that is timed does
+    assert counts.begin_timed(AT_STRIDE) == 1
+    assert (counts.left, counts.weight) == (100, 100)
     counts.versions[3] += 10
     counts.left -= 10
     counts.set_stride(TIMED)
     assert (counts.stride, counts.left, counts.weight) == (1, 1, 11)
+
+
+def test_a_burst_after_a_quiet_period_is_not_timed_request_by_request():
+    counts, timed, stands_for = ApiCounts(3), 0, 0
+    for _ in range(40_000):
+        counts.left -= 1
+        if counts.left <= 0:
+            timed += 1
+            stands_for += counts.begin_timed(AT_STRIDE)
+    assert timed <= 12 * AT_STRIDE
+    assert stands_for + counts.weight - counts.left == 40_000
 
 
 def test_clients_beyond_the_limit_are_summed():

@@ -220,7 +220,7 @@ class Partition:
         )
         traffic = self.traffic
         if traffic is not None:
-            traffic.appended(batch.size_in_bytes, appended.last_offset - appended.base_offset + 1)
+            traffic.appended(batch)
         if not appended.is_duplicate:
             self._advance_high_watermark(batch)
         return appended

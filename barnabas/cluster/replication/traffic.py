@@ -6,16 +6,14 @@ Knows nothing of logs, nor of the readers of the counts. Apache Kafka's ``Broker
 from collections.abc import Callable
 from typing import Protocol
 
+from barnabas.records.batch import RecordBatch
+
 
 class Traffic(Protocol):
     """The counts of one topic."""
 
-    def appended(self, size: int, records: int) -> None:
-        """Counts a batch.
-
-        :param size: in bytes
-        :param records: the number of offsets; a control batch has one
-        """
+    def appended(self, batch: RecordBatch) -> None:
+        """Counts a batch, and its records as offsets count them; a control batch has one."""
 
 
 class Appending(Protocol):
@@ -37,7 +35,7 @@ class FirstAppend:
         self._partition = partition
         self._traffic_of = traffic_of
 
-    def appended(self, size: int, records: int) -> None:
-        """Counts a batch. The partition has the counts of its topic afterwards."""
+    def appended(self, batch: RecordBatch) -> None:
+        """Counts a batch. The partition has the counts of its topic from now on."""
         traffic = self._partition.traffic = self._traffic_of(self._partition.topic)
-        traffic.appended(size, records)
+        traffic.appended(batch)
