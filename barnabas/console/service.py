@@ -5,7 +5,7 @@ other cluster.
 """
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.config.listener_configs import ListenerConfigs
 from barnabas.config.validators import ConfigError
@@ -13,21 +13,24 @@ from barnabas.server.http import Address, Application, HttpService, require
 from barnabas.server.http_access import check_access, guarded
 from barnabas.server.server import Server
 
+if TYPE_CHECKING:
+    import ssl
+
 LISTENER: Final = "barnabas.console.listener"
 TOKEN: Final = "barnabas.console.token"
 MECHANISM: Final = "barnabas.console.sasl.mechanism"
 CLIENT: Final = "barnabas.console.client.config"
 PACKAGES: Final = ("jinja2", "kafka", "rich")
 
-MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-"""The SASL mechanisms that only need a user and a password."""
+NAME: Final = "console"
+"""The name of the service, also in ``listener.name.console.ssl.keystore.location``."""
 
 
 class ConsoleService(HttpService):
-    """The service."""
+    """The service. An address of HTTPS needs the configs of TLS that a listener of its name would need."""
 
     def __init__(self, server: Server, address: Address) -> None:
-        super().__init__("console", address, self._new_application)
+        super().__init__(NAME, address, self._new_application, _new_context(server) if address.is_https else None)
         self._owner = server
 
     async def start(self) -> None:
@@ -59,6 +62,18 @@ class ConsoleService(HttpService):
         return application if token or mechanism else guarded(application, None)
 
 
+def _new_context(server: Server) -> "ssl.SSLContext":
+    """Returns the context of TLS. :raises ConfigError: there is no key store, or it is not usable"""
+    from barnabas.security.tls.engine import Engine
+    from barnabas.security.tls.reading import read_store
+
+    engine = Engine(ListenerConfigs(server.config, NAME), read_store)
+    if engine.keys is None:
+        name = f"listener.name.{NAME}.ssl.keystore.location"
+        raise ConfigError(name, "", f"a key store, as {LISTENER} is an address of HTTPS")
+    return engine.context
+
+
 def needs_properties(server: Server) -> bool:
     """Returns whether clients need further properties than the address of the first listener."""
     config = server.config
@@ -68,12 +83,12 @@ def needs_properties(server: Server) -> bool:
 def new_service(server: Server) -> ConsoleService:
     """Returns the service of a server.
 
-    :raises ConfigError: other machines could use it without a login, a package is missing, or its client needs
-        properties
+    :raises ConfigError: other machines could use it without a login, a package is missing, its client needs
+        properties, or it needs a key store
     """
     text, config = server.config[LISTENER], server.config
     require(LISTENER, text, "console", *PACKAGES)
-    address = Address.parse(LISTENER, text)
+    address = Address.parse(LISTENER, text, allows_https=True)
     check_access(LISTENER, address, f"{TOKEN} or {MECHANISM}", config[TOKEN] or config[MECHANISM])
     file = config[CLIENT]
     if file and not Path(file).is_file():
@@ -90,6 +105,8 @@ def _check_mechanism(server: Server, mechanism: str) -> None:
     config = server.config
     if config[TOKEN]:
         raise ConfigError(TOKEN, "[hidden]", f"left out where {MECHANISM} is set")
+    from barnabas.console.users import MECHANISMS
+
     if mechanism not in MECHANISMS:
         raise ConfigError(MECHANISM, mechanism, f"one of {', '.join(MECHANISMS)}")
     if config.is_broker:

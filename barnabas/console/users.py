@@ -12,6 +12,9 @@ from barnabas.cli.client import Cluster
 from barnabas.console.lags import Lags
 from barnabas.diagnosis import probe
 
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""The SASL mechanisms that only need a user and a password."""
+
 ANSWERS_MS: Final = 5000
 """The maximum time for a broker: kafka-python retries if a user is refused."""
 

@@ -6,7 +6,7 @@ reads such files. Imported with the first push.
 
 import logging
 from collections.abc import Callable
-from io import FileIO
+from io import SEEK_END, FileIO
 
 from google.protobuf.json_format import MessageToJson
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
@@ -22,7 +22,9 @@ WARNS_EACH_S = 60
 class PushedFile:
     """Appends each push in one write, so that a line is whole also where the file is truncated in between.
 
-    :param file: the file, opened for appending without a buffer
+    A full disk or a killed broker may leave a torn line. The next push begins a line of its own.
+
+    :param file: the file, opened for reading and appending without a buffer
     :param now: the monotonic time in seconds
     """
 
@@ -30,18 +32,39 @@ class PushedFile:
         self._file = file
         self._now = now
         self._warned_s = -float(WARNS_EACH_S)
+        self._is_torn = _is_torn(file)
 
     def receive(self, pushed: Pushed) -> None:
         """Appends what a client has pushed, which :func:`barnabas.metrics.otlp.points_of` can read.
 
         The push counts as received even if it cannot be written: a client would only send it again.
         """
+        line = line_of(pushed)
+        if self._is_torn:
+            line = b"\n" + line
         try:
-            self._file.write(line_of(pushed))
+            written = self._file.write(line)
         except OSError as error:
-            if self._now() - self._warned_s >= WARNS_EACH_S:
-                self._warned_s = self._now()
-                logger.warning("Cannot append metrics of clients to %s: %s", self._file.name, error.strerror)
+            self._warn(error.strerror or str(error))
+            return
+        if written == len(line):
+            self._is_torn = False
+        elif written:
+            self._is_torn = True
+            self._warn(f"{written} of {len(line)} bytes were written")
+
+    def _warn(self, problem: str) -> None:
+        if self._now() - self._warned_s >= WARNS_EACH_S:
+            self._warned_s = self._now()
+            logger.warning("Cannot append metrics of clients to %s: %s", self._file.name, problem)
+
+
+def _is_torn(file: FileIO) -> bool:
+    """Returns whether the last line has no end. What cannot be sought, as a pipe, has no such line."""
+    if not file.seekable() or not file.seek(0, SEEK_END):
+        return False
+    file.seek(-1, SEEK_END)
+    return file.read(1) != b"\n"
 
 
 def line_of(pushed: Pushed) -> bytes:

@@ -219,7 +219,7 @@ def new_service(server: Server) -> MetricsService:
     require(LISTENER, text, "metrics", "prometheus_client", "opentelemetry")
     address = Address.parse(LISTENER, text)
     try:
-        file = FileIO(path, "ab") if path else None
+        file = FileIO(path, "ab+") if path else None
     except OSError as error:
         raise ConfigError(FILE, path, f"a file that can be appended to: {error.strerror}") from error
     return MetricsService(address, server, file)

@@ -15,6 +15,8 @@ from barnabas.server.http_services import has_packages
 from barnabas.server.listener import bind
 
 if TYPE_CHECKING:
+    import ssl
+
     import uvicorn
 
 logger = logging.getLogger(__name__)
@@ -36,18 +38,22 @@ class Address(NamedTuple):
 
     host: str
     port: int
+    is_https: bool = False
 
     @classmethod
-    def parse(cls, config: str, text: str) -> Self:
+    def parse(cls, config: str, text: str, *, allows_https: bool = False) -> Self:
         """Returns the address of ``host:port`` or ``http://host:port``; an empty host is every interface.
 
         :param config: the config that has this text
+        :param allows_https: whether it may be ``https://host:port``
         :raises ConfigError: it is no such address
         """
-        host, colon, port = text.strip().removeprefix("http://").rstrip("/").rpartition(":")
-        if not colon or not port.isdecimal() or int(port) > 65535:
+        scheme, has_scheme, rest = text.strip().rpartition("://")
+        host, colon, port = rest.rstrip("/").rpartition(":")
+        is_known = not has_scheme or scheme == "http" or (scheme == "https" and allows_https)
+        if not is_known or not colon or not port.isdecimal() or int(port) > 65535:
             raise ConfigError(config, text, "an address like 127.0.0.1:8080; the port 0 is any free one")
-        return cls(host.removeprefix("[").removesuffix("]"), int(port))
+        return cls(host.removeprefix("[").removesuffix("]"), int(port), scheme == "https")
 
     @property
     def is_local(self) -> bool:
@@ -71,10 +77,15 @@ class HttpService:
     """A service that serves one application at one address. It is bound when it has started.
 
     :param new_application: makes the application at the first connection, in another thread: imports take long there
+    :param tls: the context of TLS, if the address is one of HTTPS
     """
 
-    def __init__(self, name: str, address: Address, new_application: Callable[[], Application]) -> None:
+    def __init__(
+        self, name: str, address: Address, new_application: Callable[[], Application],
+        tls: "ssl.SSLContext | None" = None,
+    ) -> None:  # fmt: skip
         self.name = name
+        self._tls = tls
         self.address = address  #: with the port that it is bound to, once it has started
         self._new_application = new_application
         self._sockets: list[socket.socket] = []
@@ -85,7 +96,8 @@ class HttpService:
     def url(self) -> str:
         """The URL for clients on this machine: ``http://127.0.0.1:40321``."""
         wildcards = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
-        return f"http://{self.address._replace(host=wildcards.get(self.address.host, self.address.host))}"
+        scheme = "https" if self.address.is_https else "http"
+        return f"{scheme}://{self.address._replace(host=wildcards.get(self.address.host, self.address.host))}"
 
     async def start(self) -> None:
         """Binds the address. :raises OSError: it cannot be bound"""
@@ -132,6 +144,7 @@ class HttpService:
             timeout_graceful_shutdown=LAST_ANSWERS_S,
         )
         config.load()
+        config.ssl = self._tls
         server = uvicorn.Server(config)
         server.lifespan = config.lifespan_class(config)
         return server

@@ -14,7 +14,7 @@ from barnabas.config.dynamic import CLIENT_METRICS_RESOURCE
 from barnabas.config.validators import ConfigError
 from barnabas.metrics import pushed as module
 from barnabas.metrics.pushed import PushedMetrics, name_of
-from barnabas.metrics.pushed_file import PushedFile
+from barnabas.metrics.pushed_file import PushedFile, line_of
 from barnabas.server.server import promise
 from barnabas.testing import Broker
 from barnabas.uuids import uuid_text
@@ -272,3 +272,28 @@ def test_a_full_disk_is_a_warning_once_a_minute(caplog):
     assert [each.getMessage() for each in caplog.records] == [
         "Cannot append metrics of clients to /dev/full: No space left on device"
     ] * 2
+
+
+class ShortOnce(FileIO):
+    """A file whose disk has room for 10 bytes at its first write."""
+
+    has_room = False
+
+    def write(self, line):
+        line, self.has_room = line if self.has_room else line[:10], True
+        return super().write(line)
+
+
+def test_a_push_after_a_torn_line_has_a_line_of_its_own(tmp_path, caplog):
+    path = tmp_path / "clients.jsonl"
+    path.write_bytes(b'{"torn')  # by an earlier broker
+    pushed = Pushed(Instance(bytes(16), {"client_id": "teller"}, ("*",), 1000, 1), payload(("a", 1, None, 0)))
+    with ShortOnce(path, "ab+") as written:
+        file = PushedFile(written, lambda: 0.0)
+        for _ in range(3):
+            file.receive(pushed)
+    line = line_of(pushed)
+    assert path.read_bytes() == b'{"torn\n' + line[:9] + b"\n" + line + line
+    assert [each.getMessage() for each in caplog.records] == [
+        f"Cannot append metrics of clients to {path}: 10 of {len(line) + 1} bytes were written"
+    ]

@@ -94,7 +94,7 @@ def test_a_request_that_never_ends_does_not_keep_the_broker(monkeypatch):
     async def run():
         service = HttpService("tail", LOCAL, lambda: stream)
         await service.start()
-        client = socket.create_connection(service.address)
+        client = socket.create_connection(service.address[:2])
         client.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
         await asyncio.to_thread(begun.wait, 10)
         await service.stop()
@@ -116,7 +116,14 @@ def test_a_request_that_never_ends_does_not_keep_the_broker(monkeypatch):
 )
 def test_addresses(text, address, shown, is_local):
     found = Address.parse("barnabas.admin.listener", text)
-    assert (found, str(found), found.is_local) == (address, shown, is_local)
+    assert (found, str(found), found.is_local) == ((*address, False), shown, is_local)
+
+
+def test_an_address_of_https_is_for_services_that_have_a_certificate():
+    https = Address.parse("barnabas.console.listener", "https://:8443/", allows_https=True)
+    assert https == ("", 8443, True)
+    with pytest.raises(ConfigError, match=r"barnabas\.admin\.listener"):
+        Address.parse("barnabas.admin.listener", "https://:8443")
 
 
 @pytest.mark.parametrize("text", ["8080", "localhost", "localhost:port", "localhost:70000", "https://localhost"])

@@ -55,7 +55,7 @@ CONFIGS: Sequence[ConfigDef] = (
         None,
         None,
         LOW,
-        "Where the console, pages for the browser, is served by HTTP: 127.0.0.1:8080.",
+        "Where the console, pages for the browser, is served: 127.0.0.1:8080, or https://… with a key store.",
         in_effect=True,
         internal=True,
     ),
