@@ -25,9 +25,12 @@ ERROR_CODES: Final = ("error_code", "partition_error_code")
 
 KEYS: Final = frozenset({
     "group_id", "index", "name", "partition", "partition_index", "producer_id", "resource_name", "resource_type",
-    "topic", "topic_id",
+    "topic", "topic_id", "topic_name",
 })  # fmt: skip
 """Fields that identify an entry of a response, and have the same name in the request."""
+
+PARTITION: Final = ("partition", "partition_index", "index")
+"""Names of the partition, which may have another one in the request than in the response."""
 
 
 def error_shape(request: type[Request]) -> Callable[[S], S]:
@@ -80,10 +83,10 @@ def derived(
     The error is in the response's own error code if it has one in that version. Otherwise the response has an entry for
     each topic, partition, group or resource of the request, and the error is in the outermost that has an error code.
 
-    :param in_entries: whether the entries have the error, too, if the response has an error code of its own
+    :param in_entries: whether the innermost entries have the error, too, if what holds them has an error code
     :param values: values of fields by name, in the response and in its entries, instead of the defaults
     """
-    builder = _Builder(error, version, values)
+    builder = _Builder(error, version, values, in_entries=in_entries)
     response: Response = builder.struct(type(request).response)
     if in_entries or builder.error_code(type(response)) is None:
         builder.fill(response, request)
@@ -105,10 +108,11 @@ def has_error(response: Struct, version: int) -> bool:
 class _Builder:
     """Builds the structures of an error response, for one error in one version."""
 
-    def __init__(self, error: KafkaError, version: int, values: dict[str, object]) -> None:
+    def __init__(self, error: KafkaError, version: int, values: dict[str, object], *, in_entries: bool) -> None:
         self._error = error
         self._version = version
         self._values = values
+        self._in_entries = in_entries
 
     def fields(self, kind: type[Struct]) -> list[Field]:
         return [field for field in kind.wire_fields() if self._version in field.versions]
@@ -157,9 +161,19 @@ class _Builder:
         for name in KEYS.intersection(each.name for each in self.fields(kind)):
             if hasattr(requested, name):
                 setattr(built, name, getattr(requested, name))
-        if self.error_code(kind) is None:
+        places = [name for name in PARTITION if hasattr(requested, name)]
+        for name in PARTITION:
+            if places and hasattr(built, name):
+                setattr(built, name, getattr(requested, places[0]))
+        code = self.error_code(kind)
+        if code is None or self._in_entries:
             self.fill(built, requested)
+        if code is not None and self._in_entries and self._holds_errors(built):
+            setattr(built, code, 0)
         return built
+
+    def _holds_errors(self, entry: Struct) -> bool:
+        return any(bool(getattr(entry, field.name)) for field in self.fields(type(entry)) if self._can_fail(field))
 
 
 def _empty(field: Field) -> object:

@@ -4,13 +4,16 @@ Knows nothing of APIs but their schemas; APIs whose error responses do not follo
 :mod:`barnabas.api_handlers.error_responses`.
 """
 
-from typing import Any
+from typing import Any, Final
 
-from barnabas.api_handlers.error_responses import ERROR_CODES, derived, has_error, shaped
+from barnabas.api_handlers.error_responses import ERROR_CODES, SHAPES, derived, has_error, shaped
 from barnabas.errors import KafkaError
 from barnabas.faults.subjects import TOPIC_ARRAYS, TopicName, Wanted, fields_of, partition_of, topic_of
 from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct, Versions
+
+KEYS: Final = ("name", "topic", "topic_name", "topic_id", "group_id", "transactional_id")
+"""Fields that tell entries of arrays apart that hold others."""
 
 
 def has_place(request: type[Request], versions: Versions) -> bool:
@@ -38,7 +41,8 @@ def entries_answer(request: Request, error: KafkaError, version: int) -> Respons
     :raises CloseConnection: the protocol has no response to the request
     """
     response: Response = shaped(request, error, version)
-    if not is_failed(response):
+    is_of_groups = bool(getattr(response, "groups", None))  # each of which has an error code of its own
+    if type(request) in SHAPES and not is_failed(response) and not is_of_groups:
         return response
     of_entries = derived(request, error, version, in_entries=True)
     for name in ERROR_CODES:
@@ -114,5 +118,5 @@ def _is_same(one: Any, other: Any) -> bool:
     """Returns whether two entries are about the same thing: all their texts and ids are equal."""
     if not isinstance(one, Struct):
         return bool(one == other)
-    keys = [field.name for field in one.wire_fields() if field.name in ("name", "topic", "topic_name", "topic_id")]
+    keys = [field.name for field in one.wire_fields() if field.name in KEYS]
     return bool(keys) and all(getattr(one, name) == getattr(other, name) for name in keys)

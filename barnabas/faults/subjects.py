@@ -82,7 +82,7 @@ def subjects_of(request: Struct, topic_name: TopicName) -> Subjects:
 def _texts(structure: Struct, single: tuple[str, ...], arrays: tuple[str, ...]) -> Iterator[str]:
     for field in structure.wire_fields():
         value = getattr(structure, field.name, None)
-        if isinstance(value, str) and field.name in single:
+        if isinstance(value, str) and field.name in single and value != field.default:
             yield value
         elif field.is_array:
             for each in value or ():

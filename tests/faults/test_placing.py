@@ -8,7 +8,7 @@ from barnabas.api_handlers.error_responses import ERROR_CODES
 from barnabas.api_handlers.registry import Api
 from barnabas.errors import NotLeaderOrFollower
 from barnabas.faults.placing import entries_answer, is_failed, mark_entries
-from barnabas.faults.subjects import can_name
+from barnabas.faults.subjects import can_name, subjects_of
 from barnabas.wire.message import Response
 from barnabas.wire.schema import Struct
 from tests.requests import EVERY_VERSION, name_of, named
@@ -36,11 +36,15 @@ def codes(structure: Struct, version: int) -> Iterator[tuple[Struct, str]]:
 
 @about_topics
 def test_an_answer_for_entries_has_the_error_in_them(api: Api, version: int) -> None:
-    answer = entries_answer(named(api.request, version), NotLeaderOrFollower(), version)
+    request = named(api.request, version)
+    answer = entries_answer(request, NotLeaderOrFollower(), version)
     having = [where for where, name in codes(answer, version) if getattr(where, name) == NotLeaderOrFollower.code]
     assert having
     assert is_failed(answer) == (api.module in AS_A_WHOLE)
     answer.encode(version=version)
+    places = subjects_of(answer, bytes.hex).topics
+    assert places <= subjects_of(request, bytes.hex).topics
+    assert places or api.module in AS_A_WHOLE | OF_DIRECTORIES
 
 
 @about_topics
