@@ -118,7 +118,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._check_at(sent.deadline)
         if size < SMALL:
             transport.write(b"".join([header, *pieces]))
-        else:
+        elif not transport.is_closing():  # from Python 3.12 on, asyncio fails at writing then
             pieces[0] = header + cast(bytes, pieces[0])
             transport.writelines(pieces)
 

@@ -96,7 +96,7 @@ class Upstream(asyncio.BufferedProtocol):
             self._out.append(_pack_size(size) + bytes(frame))
             if len(self._out) == 1:
                 self._loop.call_soon(self._flush)
-        else:
+        elif not self.transport.is_closing():  # from Python 3.12 on, asyncio fails at writing then
             out, self._out = self._out, []
             self.transport.writelines([*out, _pack_size(size), frame])
         return self._is_writable

@@ -172,6 +172,7 @@ class Connection(asyncio.BufferedProtocol):
             self._make_room()
 
     def eof_received(self) -> bool:
+        self.is_closing = True  # from Python 3.12 on, asyncio fails at what is written from now on
         return False
 
     def pause_writing(self) -> None:
@@ -180,7 +181,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writable = True
-        if self._pending is None:
+        if self._pending is None and not self.is_closing:
             self._serve()
 
     # ------------------------------------------------------------ the listener calls

@@ -253,6 +253,15 @@ def test_a_lost_connection_cancels_what_it_waits_for(client, served):
     assert client.transport.written == b""
 
 
+def test_who_has_hung_up_is_not_answered(client, served):
+    client.send(frame(b"later"))
+    client.connection.eof_received()
+    served.laters[0].resolve(b"too late")
+    client.connection.pause_writing()
+    client.connection.resume_writing()
+    assert client.transport.written == b""
+
+
 # ---------------------------------------------------------------- throttling
 
 
