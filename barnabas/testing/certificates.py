@@ -15,6 +15,12 @@ from cryptography.x509.oid import NameOID
 
 VALID_FOR = timedelta(days=1)
 
+SIGNS_CERTIFICATES = x509.KeyUsage(
+    key_cert_sign=True, crl_sign=True, digital_signature=False, content_commitment=False, key_encipherment=False,
+    data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+)  # fmt: skip
+"""What clients in Python 3.13 require of an authority."""
+
 
 class Pem(NamedTuple):
     """A private key and its certificate, in PEM."""
@@ -34,6 +40,7 @@ class Authority:
         self._name = _name("Barnabas tests")
         unsigned = self._new(self._name, self._key.public_key())
         unsigned = unsigned.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        unsigned = unsigned.add_extension(SIGNS_CERTIFICATES, critical=True)
         self.certificate = self._signed(unsigned)  #: in PEM
 
     def for_hosts(self, *hosts: str) -> Pem:

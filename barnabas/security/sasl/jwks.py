@@ -6,6 +6,7 @@ Knows nothing of tokens. Follows Apache Kafka's ``RefreshingHttpsJwks`` and ``Jw
 
 import json
 import logging
+import ssl
 import threading
 import time
 import urllib.parse
@@ -60,7 +61,9 @@ def _read(url: str) -> bytes:
         return Path(urllib.request.url2pathname(parts.path)).read_bytes()
     if parts.scheme not in ("https", "http"):
         raise ValueError("the URL is neither file: nor https:")
-    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+    # of its own each time: from Python 3.13 on, urllib keeps the first one, with the authorities of then
+    tls = ssl.create_default_context() if parts.scheme == "https" else None
+    with urllib.request.urlopen(url, timeout=TIMEOUT_S, context=tls) as answer:
         content: bytes = answer.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise ValueError("there are more than a megabyte of keys")
