@@ -10,6 +10,7 @@ from barnabas.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
     FencedLeaderEpoch,
+    KafkaError,
     NotCoordinator,
     NotLeaderOrFollower,
     UnknownLeaderEpoch,
@@ -65,3 +66,17 @@ def partitions_in(message: Any, topic_name: TopicName) -> Iterator[tuple[Place, 
                 for each in getattr(topic, inner, None) or ():
                     if (partition := partition_of(each)) is not None:
                         yield (name, partition), each
+
+
+def refused_in(response: Any, topic_name: TopicName) -> frozenset[Place]:
+    """Returns the partitions with retriable errors in a response of the leaders of partitions; none if a topic of them
+    is unknown.
+    """
+    refused = {place for place, each in partitions_in(response, topic_name) if is_retriable(each.error_code)}
+    return frozenset() if any(topic is None for topic, _ in refused) else frozenset(refused)
+
+
+def is_retriable(code: int) -> bool:
+    """Returns whether a client repeats what has got an error."""
+    error = KafkaError.by_code.get(code)
+    return error is not None and error.retriable

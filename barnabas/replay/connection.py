@@ -5,6 +5,7 @@ Knows nothing of the contents of requests and responses.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from barnabas.diagnosis import Address
 from barnabas.proxy.upstream import Sent, Upstream
@@ -54,8 +55,8 @@ class Connection:
 class Lane:
     """The connections to nodes of this run that stand for one connection of the recording.
 
-    A broker handles the requests of a connection one after the other. Over several connections, a request to another
-    node is sent once those before it have been answered.
+    A broker handles the requests of a connection one after the other. Over several connections, a request to other
+    nodes is sent once those before it have been answered, and one to the same nodes once they have been sent.
 
     :param connect: connects to a node
     """
@@ -65,6 +66,7 @@ class Lane:
         self.default = default  #: the node for requests that any node answers
         self._connections: dict[Address, Connection] = {}
         self._used: list[Connection] = []  # by the last request
+        self._sent: asyncio.Future[None] | None = None  # done when the last request was sent
         self._last: asyncio.Future[list[bytes]] | None = None
 
     @property
@@ -87,18 +89,20 @@ class Lane:
             if address not in self._connections:
                 self._connections[address] = await self._connect(address)
         used = [self._connections[address] for address, _ in parts]
-        previous = self._last if used != self._used and self._last is not None and not self._last.done() else None
+        first: asyncio.Future[Any] | None = self._sent if used == self._used else self._last
+        sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def send() -> "asyncio.Future[list[bytes]]":
+            sent.set_result(None)
             pairs = zip(used, parts, strict=True)
             return asyncio.gather(*(each.send(frame, is_answered=is_answered) for each, (_, frame) in pairs))
 
-        async def send_later(previous: "asyncio.Future[list[bytes]]") -> list[bytes]:
-            await asyncio.wait([previous])
+        async def send_later(first: "asyncio.Future[Any]") -> list[bytes]:
+            await asyncio.wait([first])
             return await send()
 
-        self._used = used
-        self._last = send() if previous is None else asyncio.ensure_future(send_later(previous))
+        self._used, self._sent = used, sent
+        self._last = send() if first is None or first.done() else asyncio.ensure_future(send_later(first))
         return self._last
 
     def close(self) -> None:

@@ -14,12 +14,12 @@ from typing import Any, Final, NamedTuple
 
 from barnabas.clock import Clock
 from barnabas.diagnosis import Address
-from barnabas.errors import KafkaError, MalformedMessage
+from barnabas.errors import MalformedMessage
 from barnabas.faults.seen import first_error
 from barnabas.faults.subjects import selected
 from barnabas.proxy.proxy import Connect
 from barnabas.proxy.upstream import Upstream
-from barnabas.replay.ahead import Ahead, ahead_of, partitions_in
+from barnabas.replay.ahead import Ahead, ahead_of, is_retriable, partitions_in, refused_in
 from barnabas.replay.comparing import Comparison, Difference, topics_in
 from barnabas.replay.connection import Connection, Lane
 from barnabas.replay.fetched import Fetched
@@ -243,7 +243,8 @@ class Player:
         request = decode_request(frame, self._requests).request  # a copy, to be changed
         has_changed = self._translation.translate(request, version, self._translation.scope(request))
         if hasattr(request, "max_wait_ms") and hasattr(request, "min_bytes"):
-            places = {place for place, _ in partitions_in(part.request, self._translation.topics.get)}
+            named = {place for place, _ in partitions_in(part.request, self._translation.topics.get)}
+            places = part.session | named
             sizes = (size for place, size in ahead.sizes.items() if is_whole or place in places)
             has_changed |= self._wait_as_recorded(request, sum(sizes))
         return frame[:body] + request.encode(version=version) if has_changed else frame
@@ -290,34 +291,57 @@ class Player:
             error = first_error(recorded.response)
             errors = [first_error(each.response) for each in (*replayed, *settled)]
             now = next((each for each in errors if each), 0)
-            if error != now and _passes(error):
+            if error != now and is_retriable(error):
                 self.counts = self.counts._replace(passing=self.counts.passing + 1)
                 return []
             if api_name(type(pending.recorded.request)) in self._settings.ignored:
                 return []
-            if error == now or not _passes(now):
-                return self._differences(pending, pending.recorded.request, recorded, [*settled, *replayed])
-            again = [part for part, code in zip(parts, errors, strict=False) if _passes(code)]
-            settled += [each for each, code in zip(replayed, errors, strict=False) if not _passes(code)]
+            if error == now or not is_retriable(now):
+                return self._differences(pending, parts, recorded, [*settled, *replayed])
             await asyncio.sleep(RETRY_S)
-            parts, answers = await self._send_again(pending, pending.recorded, again)
+            parts, kept = await self._again(pending, parts, replayed)
+            settled += kept
+            if not parts:
+                return self._differences(pending, parts, recorded, settled)
+            frames = [(part.address, self._of_this_run(pending.event, pending.recorded, part)) for part in parts]
+            answers = await (await pending.lane.send(frames, is_answered=True))
 
-    async def _send_again(
-        self, pending: _Pending, recorded: RequestFrame, parts: list[Part]
-    ) -> tuple[list[Part], list[bytes]]:
-        """Sends parts of a request again, by the routes of now. Returns them as they were sent, and their responses."""
-        if self._router.has_choice:
-            self._router.forget()
-            event, lane = pending.event, pending.lane
-            parts = [new for part in parts for new in await self._router.again(part, event.connection, lane.default)]
-        frames = [(part.address, self._of_this_run(pending.event, recorded, part)) for part in parts]
-        return parts, await (await pending.lane.send(frames, is_answered=True))
+    async def _again(
+        self, pending: _Pending, parts: list[Part], replayed: list[ResponseFrame]
+    ) -> tuple[list[Part], list[ResponseFrame]]:
+        """Returns what is sent again, by the routes of now, and the responses to what is not: those without retriable
+        errors, and of the leaders' responses the partitions without.
+        """
+        self._router.forget()
+        event, topic_name = pending.event, self._comparison.topic_name
+        again: list[Part] = []
+        kept: list[ResponseFrame] = []
+        for part, each in zip(parts, replayed, strict=True):
+            if not is_retriable(first_error(each.response)):
+                kept.append(each)
+                continue
+            response = each.response
+            refused = refused_in(response, topic_name) if self._router.is_led(part.request) else frozenset()
+            session_id = self._ahead[event.request].session_id
+            new = await self._router.again(part, refused, event.connection, pending.lane.default, session_id)
+            again += new
+            if refused and new:
+                response = selected(response, lambda *place, refused=refused: place not in refused, topic_name)
+            if refused or not new:
+                kept.append(each._replace(response=response))
+        return again, kept
 
     def _differences(
-        self, pending: _Pending, request: Request, recorded: ResponseFrame, replayed: list[ResponseFrame]
+        self, pending: _Pending, parts: list[Part], recorded: ResponseFrame, replayed: list[ResponseFrame]
     ) -> list[Difference]:
+        """Returns the differences between the recorded response and those that were received.
+
+        :param parts: what was sent last
+        """
+        assert pending.recorded is not None
+        request = pending.recorded.request
         response = put_together([each.response for each in replayed])
-        if _leaves_session(request, pending.parts):
+        if _leaves_session(request, parts):
             self._as_in_session(recorded.response, response)
         not_written = self._ahead[pending.event.request].not_written
         if not_written:
@@ -342,7 +366,8 @@ class Player:
                 if (name, each.partition_index) in named or each.records or each.error_code
             ]
         replayed.responses = [topic for topic in replayed.responses if topic.partitions]
-        replayed.session_id = self._translation.value(Meaning.SESSION_ID, Scope(), recorded.session_id)
+        if not replayed.session_id:
+            replayed.session_id = self._translation.value(Meaning.SESSION_ID, Scope(), recorded.session_id)
 
     def _response(self, start: bytes, frame: bytes) -> ResponseFrame | None:
         """Decodes a response; None if that is not possible.
@@ -355,12 +380,6 @@ class Player:
         with contextlib.suppress(MalformedMessage):
             return decode_response(frame, declared, int.from_bytes(start[2:4], signed=True))
         return None
-
-
-def _passes(code: int) -> bool:
-    """Returns whether an error is retriable."""
-    error = KafkaError.by_code.get(code)
-    return error is not None and error.retriable
 
 
 def _is_without_effect(request: Request, ahead: Ahead) -> bool:

@@ -3,14 +3,15 @@
 Knows nothing of connections, nor of the ids of this run: requests are routed with those of the recording.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from barnabas.diagnosis import Address
 from barnabas.faults.placing import merged
 from barnabas.faults.subjects import GROUP_ARRAYS, TRANSACTIONAL_ARRAYS, TopicName, selected, subjects_of
+from barnabas.replay.ahead import Place
 from barnabas.replay.routes import GROUP, TRANSACTION, Routes
-from barnabas.replay.sessions import LAST_EPOCH, NO_SESSION, FetchSessions, ShareSessions
+from barnabas.replay.sessions import FetchSessions, ShareSessions
 from barnabas.wire.frames import api_name
 from barnabas.wire.message import Request
 from barnabas.wire.messages.fetch import FetchRequest
@@ -45,6 +46,7 @@ class Part(NamedTuple):
 
     address: Address
     request: Request
+    session: frozenset[Place] = frozenset()  #: partitions that the node answers for without their being named
 
 
 class Router:
@@ -73,14 +75,14 @@ class Router:
         :param default: the node for requests that any node answers, or whose node is unknown
         :param session_id: of the recorded response to a Fetch
         """
+        if isinstance(request, FetchRequest):
+            return await self._fetch(request, connection, default, session_id)
         if not self.has_choice:
             return [Part(default, request)]
         api = api_name(type(request))
-        if isinstance(request, FetchRequest):
-            return await self._fetch(request, connection, default, session_id)
         if isinstance(request, ShareFetchRequest | ShareAcknowledgeRequest):
             parts = await self._by_leader(request, default)
-            return [Part(*each) for each in self._shares.divide(request, connection, parts)]
+            return self._shared(request, connection, self._shares.divide(request, connection, parts))
         if api in LED:
             return [Part(*each) for each in (await self._by_leader(request, default)).items()]
         if api in OF_GROUPS or api in OF_TRANSACTIONS:
@@ -89,14 +91,37 @@ class Router:
             return [Part(node, request) for node in self._nodes]
         return [Part(default, request)]
 
-    async def again(self, part: Part, connection: int, default: Address) -> list[Part]:
-        """Returns the parts of what is sent again by the routes of now; its sessions remain as they are."""
-        request = part.request
-        if isinstance(request, FetchRequest) and request.session_epoch == LAST_EPOCH:
+    async def again(
+        self, part: Part, refused: Collection[Place], connection: int, default: Address, session_id: int
+    ) -> list[Part]:
+        """Returns what is sent again by the routes of now; nothing if that would be in vain.
+
+        :param refused: the partitions that are sent again, if the response has the others; none: the whole part
+        """
+        request: Any = part.request
+        if isinstance(request, FetchRequest):
+            if not refused:
+                self._fetches.leave(request, connection, session_id)
+            request = self._fetches.outside(request, connection, session_id)
+        if refused:
+            request = selected(request, lambda *place: place in refused, self._topic_name)
+        if isinstance(request, ShareFetchRequest | ShareAcknowledgeRequest):
+            if not refused:
+                return [part]
+            if not self.has_choice:  # the session remembers the partitions, and its next epoch is the next request's
+                return []
+            parts = await self._by_leader(request, default)
+            return self._shared(request, connection, self._shares.again(request, connection, part.address, parts))
+        if not self.has_choice or self.is_of_all(request):
+            return [Part(part.address, request)]
+        if isinstance(request, FetchRequest):
             return [Part(*each) for each in (await self._by_leader(request, default)).items()]
-        if isinstance(request, FetchRequest | ShareFetchRequest | ShareAcknowledgeRequest) or self.is_of_all(request):
-            return [part]
-        return await self.route(request, connection, default, NO_SESSION)
+        return await self.route(request, connection, default, session_id)
+
+    @staticmethod
+    def is_led(request: Request) -> bool:
+        """Returns whether the leaders of its partitions answer a request, each partition for itself."""
+        return api_name(type(request)) in LED
 
     @staticmethod
     def is_of_all(request: Request) -> bool:
@@ -123,10 +148,17 @@ class Router:
 
         return {node: at(node) for node in nodes}
 
+    def _shared(self, request: Any, connection: int, sent: Iterable[tuple[Address, Any]]) -> list[Part]:
+        """Returns the parts of a request of a share session."""
+        session = self._shares.at(request, connection)
+        return [
+            Part(node, each, frozenset((self._topic_name(key), index) for key, index in session.partitions(node)))
+            for node, each in sent
+        ]
+
     async def _by_coordinator(self, request: Any, default: Address, kind: int) -> list[Part]:
         subjects = subjects_of(request, self._topic_name)
-        of_old = {getattr(request, "v3_and_below_transactional_id", "")} - {""}
-        keys = sorted(subjects.groups if kind == GROUP else subjects.transactional_ids | of_old)
+        keys = sorted(subjects.groups if kind == GROUP else subjects.transactional_ids)
         places = {key: await self._routes.coordinator(kind, key) or default for key in keys}
         nodes = list(dict.fromkeys(places.values()))
         if len(nodes) < 2:
@@ -138,6 +170,8 @@ class Router:
         each of its requests becomes Fetches of all its partitions, without a session.
         """
         session = self._fetches.at(request, connection, session_id)
+        if not self.has_choice:
+            return [Part(default, request)]
         whole = request if session is None else session.whole(request)
         parts = await self._by_leader(whole, default)
         if session is None:

@@ -5,11 +5,12 @@ leaders now, a session of Fetch is replaced by requests without one, and one of 
 by a session with each of them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from barnabas.diagnosis import Address
 from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.share_fetch import ShareFetchRequest
 
 NO_SESSION, LAST_EPOCH, FIRST_EPOCH = 0, -1, 0
 MOST_EPOCHS: Final = 0x7FFFFFFF
@@ -45,6 +46,10 @@ class FetchSession:
         values = {field.name: getattr(request, field.name) for field in request.wire_fields()}
         values |= {"session_id": NO_SESSION, "session_epoch": LAST_EPOCH, "forgotten_topics_data": [], "topics": topics}
         return FetchRequest(**values)
+
+    def leave(self) -> None:
+        """Has the partitions fetched without the session from now on."""
+        self._node = None
 
     def stays(self, request: FetchRequest, nodes: Mapping[Address, object]) -> bool:
         """Returns whether the request can be sent as a session's, since the node that has it leads all partitions.
@@ -85,12 +90,65 @@ class FetchSessions:
         session.update(request)
         return session
 
+    def outside(self, request: FetchRequest, connection: int, session_id: int) -> FetchRequest:
+        """Returns a request for the partitions of a request and of its session, without a session. The session has seen
+        the request, and its epoch is spent.
 
-class ShareSessions:
-    """The sessions of ShareFetch and ShareAcknowledge: by connection, group and member, the next epoch at each node."""
+        :param session_id: of the recorded response
+        """
+        session = self._sessions.get((connection, session_id or request.session_id))
+        if request.session_epoch == LAST_EPOCH or session is None:
+            session = FetchSession()
+            session.update(request)
+        return session.whole(request)
+
+    def leave(self, request: FetchRequest, connection: int, session_id: int) -> None:
+        """Has the partitions of a request's session fetched without it from now on, since its node has it no more."""
+        session = self._sessions.get((connection, session_id or request.session_id))
+        if session is not None:
+            session.leave()
+
+
+class ShareSession:
+    """A session of a member: what each node has of it."""
 
     def __init__(self) -> None:
-        self._epochs: dict[tuple[int, str, str], dict[Address, int]] = {}
+        self.epochs: dict[Address, int] = {}  #: the next epoch by node
+        self._partitions: dict[Address, dict[tuple[bytes, int], None]] = {}
+        self._moved: dict[Address, list[tuple[bytes, int]]] = {}  # to be forgotten by the node that leads them no more
+
+    def partitions(self, node: Address) -> list[tuple[bytes, int]]:
+        """Returns the partitions that a node fetches for the session, by topic id and number."""
+        return list(self._partitions.get(node, ()))
+
+    def move(self, node: Address, request: Any) -> None:
+        """Stores that a node leads the partitions of a request no more."""
+        self._moved.setdefault(node, []).extend(_places(request.topics))
+
+    def send(self, node: Address, request: Any, epoch: int) -> Any:
+        """Returns a request with the epoch of the node's session, and with the partitions that have moved."""
+        part = _copy(request)
+        part.share_session_epoch = epoch if epoch == LAST_EPOCH else self.epochs.get(node, FIRST_EPOCH)
+        self.epochs[node] = part.share_session_epoch % MOST_EPOCHS + 1
+        if isinstance(part, ShareFetchRequest):
+            here = self._partitions.setdefault(node, {})
+            here.update(dict.fromkeys(_places(part.topics)))
+            moved = [place for place in self._moved.pop(node, ()) if place not in _places(part.topics)]
+            part.forgotten_topics_data = [*part.forgotten_topics_data, *_forgotten(moved)]
+            for place in _places(part.forgotten_topics_data):
+                here.pop(place, None)
+        return part
+
+
+class ShareSessions:
+    """The sessions of ShareFetch and ShareAcknowledge, by connection, group and member."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[tuple[int, str, str], ShareSession] = {}
+
+    def at(self, request: Any, connection: int) -> ShareSession:
+        """Returns the session of a request."""
+        return self._sessions.setdefault((connection, request.group_id or "", request.member_id or ""), ShareSession())
 
     def divide(self, request: Any, connection: int, parts: Mapping[Address, Any]) -> Iterator[tuple[Address, Any]]:
         """Yields what is sent to each node, with the epoch of its session.
@@ -100,19 +158,32 @@ class ShareSessions:
         key = connection, request.group_id or "", request.member_id or ""
         epoch = request.share_session_epoch
         if epoch == FIRST_EPOCH:
-            self._epochs[key] = {}
-        epochs = self._epochs.setdefault(key, {})
+            self._sessions.pop(key, None)
+        session = self.at(request, connection)
         has_parts = bool(request.topics) or bool(getattr(request, "forgotten_topics_data", None))
-        named = parts if has_parts or not epochs else {}
-        fetches = hasattr(request, "max_wait_ms")
-        nodes = dict.fromkeys([*epochs, *named] if fetches or epoch == LAST_EPOCH else named)
-        for node in nodes:
-            part = _copy(parts.get(node) or _empty(request))
-            part.share_session_epoch = epoch if epoch == LAST_EPOCH else epochs.get(node, FIRST_EPOCH)
-            epochs[node] = part.share_session_epoch % MOST_EPOCHS + 1
-            yield node, part
+        named = parts if has_parts or not session.epochs else {}
+        fetches = isinstance(request, ShareFetchRequest)
+        for node in dict.fromkeys([*session.epochs, *named] if fetches or epoch == LAST_EPOCH else named):
+            yield node, session.send(node, parts.get(node) or _empty(request), epoch)
         if epoch == LAST_EPOCH:
-            del self._epochs[key]
+            del self._sessions[key]
+
+    def again(
+        self, request: Any, connection: int, node: Address, parts: Mapping[Address, Any]
+    ) -> Iterator[tuple[Address, Any]]:
+        """Yields what is sent to each node after a node has refused partitions. What a member has acquired ends with
+        the leader: acknowledgements go to no other one.
+
+        :param node: the node that has refused
+        :param parts: by node, the part of the request that is about the refused partitions
+        """
+        session = self.at(request, connection)
+        for leader, part in parts.items():
+            if leader != node:
+                if not isinstance(request, ShareFetchRequest):
+                    continue
+                session.move(node, part)
+            yield leader, session.send(leader, _acknowledging_nothing(part) if leader != node else part, FIRST_EPOCH)
 
 
 def _key(topic: Any) -> TopicKey:
@@ -129,3 +200,35 @@ def _empty(request: Any) -> Any:
     if hasattr(empty, "forgotten_topics_data"):
         empty.forgotten_topics_data = []
     return empty
+
+
+def _acknowledging_nothing(request: Any) -> Any:
+    without = _copy(request)
+    without.topics = [
+        ShareFetchRequest.FetchTopic(
+            topic_id=topic.topic_id,
+            partitions=[
+                ShareFetchRequest.FetchTopic.FetchPartition(
+                    partition_index=each.partition_index, acknowledgement_batches=[]
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]
+    return without
+
+
+def _places(topics: Iterable[Any]) -> list[tuple[bytes, int]]:
+    return [
+        (bytes(topic.topic_id), each if isinstance(each, int) else each.partition_index)
+        for topic in topics
+        for each in topic.partitions
+    ]
+
+
+def _forgotten(places: Iterable[tuple[bytes, int]]) -> list[Any]:
+    by_topic: dict[bytes, list[int]] = {}
+    for topic_id, partition in places:
+        by_topic.setdefault(topic_id, []).append(partition)
+    return [ShareFetchRequest.ForgottenTopic(topic_id=key, partitions=each) for key, each in by_topic.items()]

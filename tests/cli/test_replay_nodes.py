@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from barnabas.cli import main
@@ -103,3 +103,42 @@ def test_what_a_leader_has_not_written_is_not_sent(capsys, tmp_path):
         code, printed = replay(capsys, file, broker.bootstrap_servers)
         assert (code, printed.splitlines()[1:]) == (0, [])
         assert [each.value for each in broker.records("orders")] == [b"tea"]
+
+
+def produced(bootstrap, *, partitions=3):
+    """Records in some partitions, of one Produce where one broker leads them all, and a consumer that reads them."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic("orders", partitions)])["orders"].result(30)
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
+    for partition in range(partitions):
+        producer.produce("orders", b"tea", partition=partition)
+    assert producer.flush(30) == 0
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False})
+    consumer.assign([TopicPartition("orders", partition, 0) for partition in range(partitions)])
+    count = 0
+    while count < partitions:
+        count += sum(not each.error() for each in consumer.consume(partitions, timeout=1))
+    consumer.close()
+
+
+@pytest.fixture(scope="module")
+def produced_to_one(tmp_path_factory):
+    file = tmp_path_factory.mktemp("recordings") / "produced.jsonl"
+    with Broker() as broker, Proxying(broker.bootstrap_servers, "--record", str(file)) as proxying:
+        produced(proxying.bootstrap_servers)
+        proxying.stop()
+    return file
+
+
+@pytest.mark.parametrize("brokers", [1, 3])
+@pytest.mark.parametrize("api", ["Produce", "Fetch"])
+def test_only_what_a_leader_refuses_is_sent_again(produced_to_one, capsys, brokers, api):
+    with cluster_of(brokers) as cluster:
+        rule = cluster.faults.add(api=api, topic="orders", partition=1, first=1, error="NOT_LEADER_OR_FOLLOWER")
+        code, printed = replay(capsys, produced_to_one, cluster.bootstrap_servers)
+        assert rule.hits == 1
+        assert (code, printed.splitlines()[1:]) == (0, [])
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "count"})
+        ends = [consumer.get_watermark_offsets(TopicPartition("orders", each), timeout=30)[1] for each in range(3)]
+        consumer.close()
+    assert ends == [1, 1, 1]
