@@ -1,4 +1,4 @@
-"""Why a cluster cannot be reached: each case over real sockets."""
+"""Diagnoses of unreachable clusters, each over real sockets."""
 
 import contextlib
 import http.server
@@ -28,7 +28,7 @@ def kafka():
 
 @pytest.fixture
 def listening():
-    """Starts listeners that hand each connection to a function, on a thread of their own."""
+    """Starts listeners that pass each connection to a function, on their own threads."""
     with contextlib.ExitStack() as stack:
 
         def start(serve):
@@ -119,7 +119,7 @@ def test_nobody_answers_a_connection():
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         address = Address("127.0.0.1", server.getsockname()[1])
-        for _ in range(3):  # fills the backlog: what connects after that waits
+        for _ in range(3):  # fills the backlog: later connections wait
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(address)

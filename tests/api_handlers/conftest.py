@@ -35,7 +35,7 @@ from tests.submitting import create_topic, ready, submitted
 
 
 class ConfigCluster:
-    """A broker that is only configs: the real controller and the real image, and no log, no clock, no socket."""
+    """A broker with configs only: the real controller and image, without logs, clock and sockets."""
 
     node_id = 1
     quorum = SimpleNamespace(is_leader=True)
@@ -81,7 +81,7 @@ class ConfigCluster:
         return dict(self.image.configs_of(*ConfigResource(kind, name)))
 
     def ask(self, handle, request, version):
-        """The answer, by way of its bytes: what the version does not carry is not seen."""
+        """Returns the response, encoded and decoded, so that it only has the fields of the version."""
         requested = type(request).decode(request.encode(version=version), version=version)
         response = handled(handle, requested, context_of(self, version))
         return type(response).decode(response.encode(version=version), version=version)
@@ -89,12 +89,12 @@ class ConfigCluster:
 
 @pytest.fixture(scope="session")
 def config_cluster():
-    """:class:`ConfigCluster`, to be made with the properties that a test wants."""
+    """Returns :class:`ConfigCluster`, for a test with own properties."""
     return ConfigCluster
 
 
 class QuietNode:
-    """A whole broker in memory, without sockets, whose clock stands still until it is told to go on."""
+    """A whole broker in memory, without sockets, with a manual clock."""
 
     def __init__(self, **properties: str) -> None:
         defaults = {"node.id": "1", "log.dirs": "/a,/b", "listeners": "PLAINTEXT://127.0.0.1:9092"}
@@ -116,18 +116,18 @@ class QuietNode:
         self.broker.register({"PLAINTEXT": 9092})
 
     def create_topic(self, name, partitions=1, **configs):
-        """The first partition of a new topic."""
+        """Creates a topic; returns its first partition."""
         create_topic(self.broker, name, partitions, {key.replace("_", "."): value for key, value in configs.items()})
         return self.broker.partition(name, 0)
 
     def append(self, partition, *timestamps, **options):
-        """One batch, with a record for each of these times in ms."""
+        """Appends one batch, with a record for each of these times in ms."""
         records = [(b"key", b"value", timestamp) for timestamp in timestamps]
         batch = RecordBatch.parse(build_batch(records, **options))
         return partition.append(batch, self.clock.time_ms())
 
     def ask(self, handle, request, version):
-        """The answer, by way of its bytes: what the version does not carry is not seen."""
+        """Returns the response, encoded and decoded, so that it only has the fields of the version."""
         return ConfigCluster.ask(self.broker, handle, request, version)
 
 
@@ -139,7 +139,7 @@ def node():
 
 @pytest.fixture(scope="session")
 def quiet_node():
-    """:class:`QuietNode`, to be made with the properties that a test wants."""
+    """Returns :class:`QuietNode`, for a test with own properties."""
     return QuietNode
 
 
@@ -161,7 +161,7 @@ class GroupNode(QuietNode):
         return self.broker.image.topics_by_name[name].id
 
     def send(self, request, version, client_id="client"):
-        """The promise of an answer, by way of the bytes of both."""
+        """Sends the request, encoded; returns the promise of a response."""
         context = context_of(self.broker, version, client_id=client_id)
         requested = type(request).decode(request.encode(version=version), version=version)
         answer = handled(APIS[request.api_key].handle, requested, context)
@@ -172,7 +172,7 @@ class GroupNode(QuietNode):
         return promise
 
     def call(self, request, version, client_id="client"):
-        """The answer, which has to come now, by way of its bytes."""
+        """Returns the immediate response, decoded from its bytes."""
         promise = self.send(request, version, client_id)
         self.clock.advance(0)
         return self.answer(promise, version)
@@ -183,13 +183,13 @@ class GroupNode(QuietNode):
         return type(promise.response).decode(promise.response.encode(version=version), version=version)
 
     def join(self, group_id="g", version=9, name="client", **fields):
-        """A JoinGroup, answered at once."""
+        """Sends a JoinGroup with an immediate response."""
         promise = self.send_join(group_id, version, name, **fields)
         self.clock.advance(0)
         return self.answer(promise, version)
 
     def send_join(self, group_id="g", version=9, name="client", **fields):
-        """A JoinGroup, which may be answered later."""
+        """Sends a JoinGroup whose response may be later."""
         fields = {"protocol_type": "consumer", "protocols": (("range", b"range's"),), "member_id": ""} | fields
         fields["protocols"] = [
             JoinGroupRequest.JoinGroupRequestProtocol(name=name, metadata=data) for name, data in fields["protocols"]
@@ -200,25 +200,25 @@ class GroupNode(QuietNode):
         return self.send(JoinGroupRequest(**(defaults | fields)), version, name)
 
     def stable(self, group_id="g", assignment=b"all", **fields):
-        """The id of a member that is alone in its group, and has its assignment."""
+        """Returns the id of the only member of a group, with its assignment."""
         joined = self.join(group_id, version=3, **fields)
         answer = self.sync(joined.member_id, joined.generation_id, {joined.member_id: assignment}, group_id)
         assert answer.error_code == 0
         return joined.member_id
 
     def sync(self, member_id, generation_id, assignments=(), group_id="g", version=3, **fields):
-        """A SyncGroup, answered at once."""
+        """Sends a SyncGroup with an immediate response."""
         Assignment = SyncGroupRequest.SyncGroupRequestAssignment
         found = [Assignment(member_id=each, assignment=data) for each, data in dict(assignments).items()]
         names = {"group_id": group_id, "generation_id": generation_id, "member_id": member_id, "assignments": found}
         return self.call(SyncGroupRequest(**(names | fields)), version)
 
     def leave(self, member_id, group_id="g"):
-        """A LeaveGroup of one member."""
+        """Sends a LeaveGroup of one member."""
         return self.call(LeaveGroupRequest(group_id=group_id, member_id=member_id), 0)
 
     def commit(self, group_id="g", topic="t", **offsets):
-        """A simple consumer's commit: ``p0=7`` is offset 7 of partition 0."""
+        """Commits as a simple consumer: ``p0=7`` is offset 7 of partition 0."""
         Topic = OffsetCommitRequest.OffsetCommitRequestTopic
         partitions = [
             Topic.OffsetCommitRequestPartition(
@@ -240,5 +240,5 @@ def group_node():
 
 @pytest.fixture
 def quiet_group_node():
-    """:class:`GroupNode` without a FindCoordinator request so far: it is not the coordinator."""
+    """A :class:`GroupNode` without a FindCoordinator request: it is not the coordinator."""
     return GroupNode()

@@ -30,7 +30,7 @@ Topic = Directory.AlterReplicaLogDirTopic
 
 @pytest.fixture
 def partition(node):
-    """In /a, with a record."""
+    """A partition in /a, with a record."""
     made = node.create_topic("T", partitions=2)
     node.append(made, 1000)
     assert directory_of(node, "T", 0) == "/a"
@@ -38,7 +38,7 @@ def partition(node):
 
 
 def ask(node, *wishes, version=2):
-    """Error codes by topic and partition, in the answer's order; a wish is a path, a topic and partitions."""
+    """Returns error codes by topic and partition, in the response's order; a wish is a path, a topic and partitions."""
     dirs = [
         Directory(path=path, topics=[Topic(name=topic, partitions=list(indexes))]) for path, topic, *indexes in wishes
     ]
@@ -56,7 +56,7 @@ def directory_of(node, topic, index):
 
 
 def in_metadata(node, topic, index):
-    """The path of the directory that the metadata has the partition in."""
+    """Returns the path of the partition's directory in the metadata."""
     (directory_id,) = node.broker.image.topics_by_name[topic].partitions[index].directories
     (path,) = [each.path for each in node.broker.log_manager.directories if each.directory_id == directory_id]
     return path
@@ -203,14 +203,14 @@ def test_leader_epochs_stay(node, partition):
 
 
 def cordon(node, *paths):
-    """The error, if any, when these directories are to get no new partitions."""
+    """Cordons directories; returns the error, if any."""
     change = ConfigChange("cordoned.log.dirs", 0, ",".join(paths))
     (altered,) = submitted(node.broker.controller, IncrementalAlterConfigs([(ConfigResource(4, "1"), [change])]))
     return altered.error
 
 
 def cordoned(node):
-    """As DescribeLogDirs and as the metadata has it."""
+    """Returns the cordoned directories of DescribeLogDirs and of the metadata."""
     described = node.ask(describe_log_dirs, DescribeLogDirsRequest(topics=None), 5)
     found = {result.log_dir for result in described.results if result.is_cordoned}
     directories = {each.directory_id: each.path for each in node.broker.log_manager.directories}

@@ -35,7 +35,7 @@ def producer(node):
 
 
 def init(node, version=5, transactional_id="x", **fields):
-    """Producer id and epoch."""
+    """Returns producer id and epoch."""
     request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000, **fields)
     answer = node.call(request, version)
     assert answer.error_code == NONE
@@ -43,7 +43,7 @@ def init(node, version=5, transactional_id="x", **fields):
 
 
 def add(node, producer, version=3, transactional_id="x", **topics):
-    """Error codes by topic and partition, of one transaction."""
+    """Returns error codes by topic and partition, of one transaction."""
     requested = [Topic(name=name, partitions=partitions) for name, partitions in topics.items()]
     if version < 4:
         request = AddPartitionsToTxnRequest(

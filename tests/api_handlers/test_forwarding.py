@@ -64,7 +64,7 @@ def creating(name, **fields):
 
 
 class Forwarder:
-    """A broker that does not lead the quorum, and its way to the controllers."""
+    """A broker that does not lead the quorum, and its channel to the controllers."""
 
     node_id = 2
 
@@ -87,7 +87,7 @@ class Forwarder:
         return Dispatcher(self, Session(listener="PLAINTEXT", client_host=host, principal=principal))
 
     def ask(self, request, version, correlation_id=7, principal=ALICE):
-        """The frame of the answer, None if there is none yet, or why the connection is closed."""
+        """Returns the frame of the response, None if there is none yet, or the reason for closing the connection."""
         dispatcher = self.dispatcher(principal)
         try:
             answer = dispatcher.respond(memoryview(framed(request, version, correlation_id))[4:])
@@ -120,7 +120,7 @@ def forwarder(node):
 
 
 class Playing:
-    """A controller that answers what the test says."""
+    """A controller that returns the response of the test."""
 
     def __init__(self, *answers):
         self.answers, self.seen = list(answers), []
@@ -137,7 +137,7 @@ class Playing:
 
 
 def test_controllers_answer_what_they_answer_in_apache_kafka():
-    """Of what is answered here at all; the keys are those of ``ApiKeys.apisForListener(CONTROLLER)`` in 4.3."""
+    """Of the APIs that are supported; the keys are those of ``ApiKeys.apisForListener(CONTROLLER)`` in 4.3."""
     both = {
         1,
         17,
@@ -296,7 +296,7 @@ def test_a_client_is_throttled_for_what_the_controller_has_counted(forwarder, no
 
 
 class Controller:
-    """A controller with an authorizer, and root as the broker whose envelopes come."""
+    """A controller with an authorizer; root is the broker that sends envelopes."""
 
     def __init__(self, quiet_node):
         self.node = quiet_node(**{"authorizer.class.name": STANDARD, "super.users": "User:root"})
@@ -424,7 +424,7 @@ def altering(*resources, validate_only=False):
 
 @pytest.fixture
 def second(forwarder, quiet_node):
-    """A whole broker that forwards to ``node``; its image is its own."""
+    """A second broker that forwards to ``node``, with its own image."""
     made = quiet_node(**{"node.id": "2"}).broker
     made.controller_channel = forwarder.controller_channel
     return made
@@ -437,7 +437,7 @@ class Elsewhere:
 
 
 def response_of(broker, request, version, *, principal=ALICE, by_token=False, protocol="SASL_SSL"):
-    """The answer, and by its bytes."""
+    """Sends the request, and returns the response, decoded from its bytes."""
     session = Session(listener="PLAINTEXT", client_host="10.0.0.7", principal=principal, security_protocol=protocol)
     session.by_token = by_token
     context = Context(broker, session, api_version=version, time_ms=broker.clock.time_ms())
@@ -512,7 +512,7 @@ def test_a_broker_refuses_what_it_cannot_go_on_with_itself(elsewhere, node):
     ],
 )
 def test_a_broker_says_who_may_ask_for_tokens(elsewhere, by_token, protocol, code):
-    """The controller, reached without TLS and SASL, goes by what the broker has let through."""
+    """The controller, reached without TLS and SASL, relies on the broker's check."""
     request = CreateDelegationTokenRequest(renewers=[], max_lifetime_ms=-1)
     assert response_of(elsewhere, request, 2, by_token=by_token, protocol=protocol).error_code == code
     request = RenewDelegationTokenRequest(hmac=b"h", renew_period_ms=1)

@@ -1,4 +1,4 @@
-"""ListOffsets: timestamps and special timestamps, each as Apache Kafka 4.3.1 (version 0: 3.9.1) answered it."""
+"""ListOffsets: timestamps and special timestamps, with the results of Apache Kafka 4.3.1 (version 0: 3.9.1)."""
 
 import pytest
 
@@ -198,7 +198,7 @@ def starts(node, *partitions, topic="T"):
 
 @pytest.fixture
 def five_segments(node):
-    """One record a segment, each a second after the one before; the first at the clock's own start."""
+    """Writes one record per segment, each a second after the one before; the first at the clock's start."""
     made = node.create_topic("S", segment_bytes="1048576")
     for _ in range(5):
         made.log.roll(node.clock.time_ms())

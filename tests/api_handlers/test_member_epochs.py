@@ -1,5 +1,5 @@
-"""Offsets of groups of the newer types: the member epochs that may commit and fetch, as in Apache Kafka 4.3.1; and
-their expiry.
+"""Offsets of groups of the newer types: the member epochs that may commit and fetch, as in Apache Kafka 4.3.1, and the
+expiry of offsets.
 """
 
 import pytest
@@ -27,11 +27,11 @@ from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from tests.submitting import ready
 
 EPOCH = 2
-"""Which one a new group's first member is in."""
+"""The epoch of a new group's first member."""
 
 
 def beat(node, epoch=0, member_id="me", topics=("t",)):
-    """A heartbeat of a member of the consumer group g; what it has is not said again after the first one."""
+    """Sends a heartbeat of a member of the consumer group g; unchanged fields are only in the first one."""
     request = ConsumerGroupHeartbeatRequest(
         group_id="g",
         member_id=member_id,
@@ -64,7 +64,7 @@ def share_node(group_node):
 
 
 def commit(node, epoch=EPOCH, member_id="me", version=9, topic="t"):
-    """The code of a commit of offset 5 of partition 0."""
+    """Commits offset 5 of partition 0; returns the error code."""
     Topic = OffsetCommitRequest.OffsetCommitRequestTopic
     row = Topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
     named = {"topic_id": node.topic_id(topic)} if version >= 10 else {"name": topic}
@@ -99,7 +99,7 @@ def test_commit_by_a_version_that_knows_no_epochs(node):
 
 def test_commit_in_the_epoch_before_of_what_stayed(node):
     beat(node, member_id="you", topics=["u"])
-    while beat(node, EPOCH) == EPOCH:  # it has all it is to have, and keeps it
+    while beat(node, EPOCH) == EPOCH:  # until its assignment is complete
         node.clock.advance(1)
     assert [commit(node, epoch) for epoch in (2, 3, 1)] == [NONE, NONE, StaleMemberEpoch.code]
     assert commit(node, EPOCH, topic="u") == StaleMemberEpoch.code
@@ -117,7 +117,7 @@ def test_share_groups_commit_nothing(share_node):
 
 
 def fetch(node, member_id, epoch, version=9):
-    """The error of an OffsetFetch about g, and the offset that it tells."""
+    """Fetches the offset of g; returns the error and the offset."""
     Group = OffsetFetchRequest.OffsetFetchRequestGroup
     named = {"topic_id": node.topic_id("t")} if version >= 10 else {"name": "t"}
     topics = [Group.OffsetFetchRequestTopics(**named, partition_indexes=[0])]
@@ -188,7 +188,7 @@ def test_commit_in_a_transaction(node, version, epoch, code):
 
 
 def forget_soon(node):
-    """Offsets are kept for a minute."""
+    """Sets the retention of offsets to a minute."""
     for shard in node.broker.coordinators.groups.shards():
         shard.config = shard.config._replace(offsets_retention_minutes=1)
 
@@ -207,7 +207,7 @@ def test_offsets_of_what_is_not_read_expire_and_then_the_group(node):
     assert node.broker.groups.fetch_offsets("g").keys() == {"t"}
     assert listed(node) == [("g", "Stable")]
     beat(node, -1)
-    node.clock.advance(601)  # its offset is older than the retention time, and nobody reads it any more
+    node.clock.advance(601)  # its offset is older than the retention time, and has no reader
     assert node.broker.groups.fetch_offsets("g") == {}
     assert listed(node) == []
 

@@ -21,7 +21,7 @@ FetchTopic = FetchRequest.FetchTopic
 
 
 def send(node, records, version, *, acks=1):
-    """The answer for the partition, by way of the bytes; None without an answer."""
+    """Returns the response for the partition, decoded from its bytes; None without a response."""
     partition = Topic.PartitionProduceData(index=0, records=records)
     request = ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[Topic(name="t", partition_data=[partition])])
     frame = memoryview(bytearray(request.encode(version=version)))
@@ -54,7 +54,7 @@ def answered(response, version):
 
 
 def read(node, offset, version, **fields):
-    """What is in the only partition."""
+    """Returns the only partition."""
     (partition,) = answered(ask(node, offset, version, **fields), version)
     assert partition.error_code == 0
     return offsets(partition)
@@ -126,7 +126,7 @@ def test_what_is_refused(node, partition):
 
 @pytest.fixture
 def log(node, partition):
-    """Five batches of two records: plain, gzip, plain, snappy, plain."""
+    """Writes five batches of two records: plain, gzip, plain, snappy, plain."""
     for codec in (0, 1, 0, 2, 0):
         node.append(partition, node.clock.time_ms(), node.clock.time_ms() + 1, compression=Compression(codec))
     return partition
@@ -144,7 +144,7 @@ def test_batches_become_messages(node, log, version):
 
 @pytest.mark.parametrize(("offset", "first"), [(0, 0), (1, 1), (2, 2), (3, 2), (5, 5), (7, 6), (9, 9)])
 def test_from_the_middle(node, log, offset, first):
-    """As many as fit into the bytes that their batches have."""
+    """As many records as fit into the size of their batches."""
     found = read(node, offset, 3)
     assert found == list(range(first, first + len(found)))
     assert offset in found
@@ -170,7 +170,7 @@ def test_a_limit_of_all(node, log):
 
 
 def test_no_request_keeps_the_loop_for_long(node, partition):
-    """However much a client asks for, so much is turned at a time."""
+    """The conversion is limited per turn, for any size of a request."""
     for _ in range(40):
         big = build_batch([(None, bytes(60_000), node.clock.time_ms())])
         partition.append(RecordBatch.parse(big), node.clock.time_ms())
@@ -218,7 +218,7 @@ def test_zstd(node, partition, version):
 
 
 def test_batches_that_cannot_be_read(node, partition):
-    """What a producer of today got past the broker; messages before it are given first."""
+    """Records that a current producer got past the broker; messages before them are returned first."""
     node.append(partition, node.clock.time_ms())
     broken = build_batch([(None, b"v", node.clock.time_ms())])
     broken[-3] = 98  # the value's length, 49
@@ -243,7 +243,7 @@ def test_an_append_ends_the_waiting(node, partition, version):
 
 @pytest.mark.parametrize(("version", "error"), [(0, 6), (3, 6), (5, 6), (6, 56), (11, 56)])
 def test_a_disk_that_failed(node, partition, version, error):
-    """KAFKA_STORAGE_ERROR came with version 6; older clients look for another leader."""
+    """KAFKA_STORAGE_ERROR was added with version 6; older clients look for another leader."""
     partition.log.go_offline("gone")
     (answer,) = answered(ask(node, 0, version), version)
     assert answer.error_code == error

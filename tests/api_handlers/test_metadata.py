@@ -1,4 +1,4 @@
-"""Metadata, as Apache Kafka 4.3.1 answers it."""
+"""Metadata, with the responses of Apache Kafka 4.3.1."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def ask(node):
 
 
 def topics_of(response):
-    """Error and number of partitions of each topic, in the answer's order."""
+    """Returns error and number of partitions of each topic, in the response's order."""
     return [(topic.name, topic.error_code, len(topic.partitions)) for topic in response.topics]
 
 

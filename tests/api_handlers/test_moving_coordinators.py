@@ -44,7 +44,7 @@ PRODUCER = Producer(1000, 0)
 
 
 class Node:
-    """A node whose partitions of internal topics have data, and a leader or none."""
+    """A node whose partitions of internal topics have records, and a leader or none."""
 
     def __init__(self, group_node):
         self.node = group_node
@@ -54,7 +54,7 @@ class Node:
         self.call = group_node.call
 
     def lead(self, topic, leader, *indexes):
-        """Says in the metadata who leads these partitions of a topic; all of them where none are named."""
+        """Changes the leader of these partitions of a topic in the metadata; by default of all."""
         image = self.broker.image.topics_by_name[topic]
         for index in indexes or image.partitions:
             append(self.broker, PartitionChangeRecord(partition_id=index, topic_id=image.id, leader=leader))
@@ -76,7 +76,7 @@ class Node:
             self.lead(topic, HERE)
 
     def ask(self, request, version):
-        """A request that is answered before the event loop turns."""
+        """Returns the response to a request that is handled before the event loop turns."""
         return self.node.answer(self.node.send(request, version), version)
 
 
@@ -283,7 +283,7 @@ def test_without_its_partition_a_node_is_not_the_coordinator(node, name):
 def test_while_its_partition_is_loaded_a_client_tries_again(node, name):
     node.fill()
     node.reload()
-    # Apache Kafka takes a heartbeat, too (GroupCoordinatorService.heartbeat): the session begins when it is loaded.
+    # Apache Kafka accepts a heartbeat, too (GroupCoordinatorService.heartbeat): the session begins with the loading.
     assert answered(node, name) == (NONE if name == "Heartbeat" else LOADING)
     node.node.clock.advance(0)
     assert answered(node, name) not in (LOADING, ELSEWHERE)
@@ -325,7 +325,7 @@ def test_the_coordinator_is_who_leads_the_partition(node, key_type, key):
 
 
 def groups_of_two_partitions(node):
-    """Two groups that are not kept in the same partition, and their partitions."""
+    """Returns two groups in different partitions, and their partitions."""
     where = node.broker.coordinators.groups.partition_of
     other = next(name for name in map(str, range(100)) if where(name) != where("g"))
     return ("g", where("g")), (other, where(other))
@@ -352,7 +352,7 @@ def test_groups_come_back_with_their_members(node):
     node.node.commit(group_id=moved, p0=3)
     member_id = node.node.stable(moved)
     node.lead(CONSUMER_OFFSETS, NOBODY, index)
-    node.node.clock.advance(60)  # no session ends meanwhile
+    node.node.clock.advance(60)  # no session expires meanwhile
     node.lead(CONSUMER_OFFSETS, HERE, index)
     node.node.clock.advance(0)
     (described,) = node.ask(DescribeGroupsRequest(groups=[moved]), 5).groups
@@ -363,7 +363,7 @@ def test_groups_come_back_with_their_members(node):
 
 
 def test_what_was_decided_is_completed_by_the_next_coordinator(node):
-    """In the epoch of its election, so that markers of the one before come too late."""
+    """In the epoch of its election, so that markers of the earlier one are refused."""
     node.fill()
     identity = {"transactional_id": "x", "producer_id": node.producer_id, "producer_epoch": 0}
     added = TRANSACTIONS["AddPartitionsToTxn"][0](node)

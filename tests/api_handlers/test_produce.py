@@ -25,7 +25,7 @@ def requested(records, *, topic="t", index=0, acks=1, **fields):
 
 
 def send(node, request, version=9, client_id="test"):
-    """The answer for the only partition, by way of the bytes; None without an answer."""
+    """Returns the response for the only partition, decoded from its bytes; None without a response."""
     context = context_of(node.broker, version, client_id=client_id)
     frame = memoryview(bytearray(request.encode(version=version)))
     response = produce(ProduceRequest.decode(frame, version=version), context)
@@ -195,12 +195,12 @@ def test_a_topic_without_partitions_is_not_told_of(node):
 
 def test_a_transactional_batch_without_a_transactional_id_is_nobodys(node, partition):
     transactional = batch(producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
-    answer = send(node, requested(transactional[:-1] + b"\1"))  # damaged, too, which nobody has looked at yet
+    answer = send(node, requested(transactional[:-1] + b"\1"))  # damaged, too, which is checked later
     assert (answer.error_code, answer.log_start_offset, answer.error_message) == (53, -1, None)
 
 
 def flushing(quiet_node, messages):
-    """A node that is slow to flush, and its topic."""
+    """A node with slow flushes, and its topic."""
     node = quiet_node()
     partition = node.create_topic("t", flush_messages=str(messages))
     node.broker.log_manager.housekeeping._background = held = Held()
@@ -235,7 +235,7 @@ def test_a_disk_that_fails_meanwhile_is_told(quiet_node):
 
 @pytest.fixture
 def followed(partition):
-    """The partition with a follower in the ISR."""
+    """Adds a follower in the ISR to the partition."""
     image = partition.image
     partition.become_leader(
         image._replace(
@@ -273,7 +273,7 @@ def test_followers_that_do_not_get_it_in_time(node, followed):
     node.clock.advance(0.9)
     assert later.response is None
     node.clock.advance(0.1)
-    assert replicated(later) == (RequestTimedOut.code, 0)  # the offset stays, as Apache Kafka's DelayedProduce has it
+    assert replicated(later) == (RequestTimedOut.code, 0)  # the offset is returned, as in Apache Kafka's DelayedProduce
     fetched_to(followed, 1)
     assert replicated(later) == (RequestTimedOut.code, 0)
 

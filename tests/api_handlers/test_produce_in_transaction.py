@@ -25,7 +25,7 @@ def versions(*ranges):
 
 
 class Producing:
-    """A transactional producer of topic t, and the broker that it talks to."""
+    """A transactional producer of topic t, and its broker."""
 
     def __init__(self, node):
         self.node, self.broker, self.clock = node, node.broker, node.clock
@@ -65,7 +65,7 @@ class Producing:
         return build_batch([(b"k", b"v", self.clock.time_ms())], **options)
 
     def ask(self, version, *batches, acks=-1, transactional_id="x"):
-        """What the handler gives for these batches, by place: a response, a promise of one, or nothing."""
+        """Returns the handler's result for batches by partition: a response, a promise of one, or None."""
         topics = {}
         for (topic, index), records in batches:
             partition = Topic.PartitionProduceData(index=index, records=bytes(records))
@@ -81,7 +81,7 @@ class Producing:
         return produce(ProduceRequest.decode(self.frame, version=version), context)
 
     def answers(self, response, version):
-        """Error, offset, log start offset and message of each partition in an answer, by way of its bytes."""
+        """Returns error, offset, log start offset and message of each partition, decoded from the response's bytes."""
         names = {topic.id: name for name, topic in self.broker.image.topics_by_name.items()}
         decoded = ProduceResponse.decode(response.encode(version=version), version=version)
         return {
@@ -96,14 +96,14 @@ class Producing:
         }
 
     def send(self, version, *batches, **options):
-        """What each partition answers, which has to be known at once; by order of the batches."""
+        """Returns the immediate result of each batch."""
         response = self.ask(version, *batches, **options)
         assert isinstance(response, ProduceResponse)
         answers = self.answers(response, version)
         return [answers[place] for place, _ in batches]
 
     def code(self, version, sequence=0, **options):
-        """The error of one batch to partition 0."""
+        """Returns the error of one batch to partition 0."""
         ((code, *_),) = self.send(version, (T0, self.batch(sequence, **options)))
         return code
 
@@ -365,7 +365,7 @@ def test_what_adds_still_adds(producing):
 
 
 class Slow:
-    """A coordinator that answers when the test says so."""
+    """A coordinator that responds when the test tells it to."""
 
     def __init__(self, producing, monkeypatch):
         self.requests = []
@@ -375,7 +375,7 @@ class Slow:
         )
 
     def answer(self, error=None):
-        """As it would have been said before, or that error."""
+        """Returns the held response, or that error."""
         attempts, self.requests = self.requests, []
         for *identity, reply in attempts:
             if error is None:
@@ -392,7 +392,7 @@ def slow(producing, monkeypatch):
 def test_the_batch_waits_with_the_answer(producing, slow):
     later = producing.ask(12, (T0, producing.batch()))
     assert isinstance(later, Later) and later.response is None
-    producing.frame[:] = bytes(len(producing.frame))  # the buffer is somebody else's meanwhile
+    producing.frame[:] = bytes(len(producing.frame))  # the buffer is reused meanwhile
     slow.answer()
     assert producing.answers(later.response, 12) == {T0: (0, 0, 0, None)}
 
@@ -494,7 +494,7 @@ def test_the_broker_does_not_ask_for_ever(producing, slow):
 
 
 def test_for_a_client_that_is_gone_nothing_is_written(producing, slow):
-    """A broker that stops hangs up before it closes its logs."""
+    """A stopping broker closes its connections before its logs."""
     producing.ask(12, (T0, producing.batch())).cancel()
     slow.answer()
     later = producing.ask(12, (T1, producing.batch()))

@@ -1,4 +1,4 @@
-"""A broker that is compatible with an older Apache Kafka: ApiVersions, and the requests that it serves."""
+"""A broker that is compatible with an older Apache Kafka: ApiVersions, and the supported requests."""
 
 import socket
 import struct
@@ -18,7 +18,7 @@ OLDEST_WITH_API_VERSIONS = list(releases.CHANGES).index("0.10.0")
 BY_PROBING = list(releases.CHANGES)[:OLDEST_WITH_API_VERSIONS]
 SELF_DESCRIBING = list(releases.CHANGES)[OLDEST_WITH_API_VERSIONS:]
 LIKE_THE_ONE_BEFORE = {"2.5", "2.6", "3.3", "3.4"}
-"""kafka-python tells these apart by APIs that only brokers and controllers use, or that are not answered yet."""
+"""kafka-python distinguishes these by APIs that only brokers and controllers use, or that are not supported yet."""
 
 
 def tuple_of(release):
@@ -75,7 +75,8 @@ TOLD = {
     "4.1": {"group.version": (0, 1), "kraft.version": (0, 1), "metadata.version": (7, 27), "share.version": (0, 1),
             "transaction.version": (0, 2), "eligible.leader.replicas.version": (0, 1)},
 }  # fmt: skip
-"""As brokers of these releases told them, from the first level on that we know: 3.9 told metadata.version 1 to 21."""
+"""As brokers of these releases returned them, from the first level that we know: 3.9 returned metadata.version 1 to 21.
+"""
 
 
 @pytest.mark.parametrize("release", TOLD)
@@ -96,7 +97,7 @@ def test_levels_of_metadata_are_those_of_their_releases():
 
 
 def ask(broker, request, version):
-    """The body of the answer, or None when the connection was closed."""
+    """Returns the body of the response, or None if the connection was closed."""
     host, port = broker.bootstrap_servers.split(":")
     header = struct.pack(">hhih", request.api_key, version, 7, -1) + (b"\0" if version in request.flexible else b"")
     frame = header + request.encode(version=version)
@@ -119,7 +120,7 @@ def test_api_versions_tells_what_is_left(release):
     levels = {each.name: each.max_version for each in found.supported_features}
     assert set(levels) <= set(releases.features(release, Node.supported_features))
     for each in found.finalized_features:
-        if each.name in levels:  # ApiVersions 3 leaves out those with level 0, and tells that they are finalized
+        if each.name in levels:  # ApiVersions 3 leaves out those with level 0, but has them as finalized
             assert 0 < each.min_version_level == each.max_version_level <= levels[each.name]
     assert {each.name for each in found.finalized_features} <= set(releases.features(release, Node.supported_features))
     assert (found.finalized_features_epoch == -1) == (release in ("0.10.0", "2.8"))

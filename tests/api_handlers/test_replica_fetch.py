@@ -81,7 +81,7 @@ def test_a_follower_reads_up_to_the_log_end(node, log):
 
 
 def test_the_leader_learns_where_its_follower_is(node, log):
-    # The answer has the high watermark of before the fetch, as Apache Kafka's.
+    # The response has the high watermark before the fetch, as in Apache Kafka.
     assert read(fetched(node, log, 3)) == (0, [3, 4], 0)
     assert log.log.high_watermark == 3
     assert read(fetched(node, log, 5)) == (0, [], 3)
@@ -179,7 +179,7 @@ def told_of(response):
 
 @pytest.fixture
 def replicated(node, log, alive):
-    """Both followers have everything."""
+    """Makes both followers catch up."""
     for replica in (FOLLOWER, 9):
         fetched(node, log, 5, replica=replica)
     assert log.log.high_watermark == 5
@@ -229,7 +229,7 @@ def listed(node, timestamp, version=7, replica_id=-1):
 
 
 def test_offsets_after_an_election(node, log):
-    """What an earlier leader may have told of is not taken back (KIP-207)."""
+    """Offsets that an earlier leader may have returned do not decrease (KIP-207)."""
     log.become_leader(log.image._replace(leader_epoch=2, partition_epoch=2))
     assert log.followers.epoch_start_offset == 5
     assert listed(node, -1) == (OffsetNotAvailable.code, -1)
@@ -253,7 +253,7 @@ def test_tools_may_ask_any_replica(node, log):
 
 @pytest.fixture
 def racks(node, monkeypatch):
-    """Nodes 8 and 9 are in rack b, and consumers in racks are sent there."""
+    """Nodes 8 and 9 are in rack b, and consumers in racks read from there."""
     override(node, "replica.selector.class", "org.apache.kafka.common.replica.RackAwareReplicaSelector", monkeypatch)
     nodes = {each: Node(each, "host", 9092, "b", False) for each in (FOLLOWER, 9)}
     nodes[node.broker.node_id] = Node(node.broker.node_id, "host", 9092, "a", False)

@@ -67,7 +67,7 @@ def test_no_more_is_read_than_is_wanted_and_no_less(node):
 
 @pytest.fixture
 def reads(monkeypatch):
-    """How many bytes each read of a partition has come to."""
+    """Records the size of each read of a partition."""
     lengths = []
     read = Partition.read
 
@@ -90,7 +90,7 @@ def test_what_comes_again_takes_no_reading_of_all_that_follows(node, reads):
 
 
 def test_the_first_fetch_is_answered_with_the_first_partition_that_is_loaded(node):
-    """Apache Kafka answers the rest in the second fetch, and clients' tests count on two batches."""
+    """Apache Kafka returns the rest in the second fetch, and clients' tests expect two batches."""
     node.produce(50)
     node.produce(50, partition=1)
     assert acquired(node.fetch(0, 0, 1)) == {0: [(0, 49, 1)]}
@@ -136,7 +136,7 @@ def test_a_large_batch_behind_another_partition_s_is_read(node):
 
 
 def test_a_group_may_begin_beyond_the_end(node):
-    """Apache Kafka says of it, too, that nothing is wrong; else Java's members would not go on."""
+    """As in Apache Kafka it is not an error, or Java's members would stop."""
     node.initialize("g", start_offset=3, state_epoch=1)
     node.produce(2)
     assert errors(node.fetch(0, 0, max_wait_ms=0)) == {0: (0, 0)}
@@ -148,7 +148,7 @@ def test_a_group_may_begin_beyond_the_end(node):
 
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_fetch_that_is_answered_is_kept_by_nobody(node, waits):
-    """It has read megabytes, perhaps, and a broker looks for garbage that holds itself seldom."""
+    """It may hold megabytes, and garbage collections of cycles are rare."""
     gc.collect()
     gc.disable()
     try:
@@ -262,7 +262,7 @@ def test_a_topic_that_goes_ends_the_wait(node):
 
 
 def test_a_topic_that_there_is_not_spoils_nothing(node):
-    """Apache Kafka 4.3.1 fails the whole fetch with UNKNOWN_SERVER_ERROR, and forever."""
+    """Apache Kafka 4.3.1 always fails the whole fetch with UNKNOWN_SERVER_ERROR."""
     node.produce(1)
     unknown = node.fetch(0, 0, topic_id=b"\5" * 16)
     assert errors(unknown) == {0: (UnknownTopicId.code, 0)}
@@ -316,7 +316,7 @@ def test_with_the_last_member_goes_what_is_known_of_a_group(node):
 
 
 def test_sessions_that_were_closed_leave_nothing_behind(node):
-    """A connection may open and close any number of them, of groups that there are or not."""
+    """A connection may open and close any number of sessions, of existing and unknown groups."""
     shares = node.broker.share_partitions
     for number in range(MAX_CACHED_LIMITS + 2):
         group = f"nobody-{number}"
@@ -420,7 +420,7 @@ def transactional(node, producer_id, count):
 
 
 def end(node, producer_id, *, commits):
-    """The marker of a transaction."""
+    """Appends the marker of a transaction."""
     value = b"\0\0\0\0\0\0"
     data = build_batch(
         [(b"\0\0" + (b"\0\1" if commits else b"\0\0"), value, node.clock.time_ms())],
@@ -442,7 +442,7 @@ def test_who_reads_what_is_committed_sees_nothing_else(node):
     transactional(node, 8, 1)
     end(node, 8, commits=True)
     node.clock.advance(0)
-    # Markers are given, and members say that there is nothing at their offsets.
+    # Markers are acquired, and members acknowledge them as gaps.
     assert acquired(node.answer(promise)) == {0: [(2, 4, 1)]}
 
 
@@ -476,7 +476,7 @@ def test_what_is_done_with_stays_so_and_the_rest_is_given_again(node):
     node.produce(3, 3, 3)
     node.fetch(0, 0)
     node.acknowledge(1, (0, 0, 1, [ACCEPT]), (0, 4, 4, [REJECT]), (0, 6, 6, [RELEASE]))
-    node.broker.log_manager.close(-1)  # as a process leaves its files that is killed
+    node.broker.log_manager.close(-1)  # as after a kill
     again = ShareNode.on(opened(node.broker.config, node.files, node.clock), node.clock)
     assert acquired(again.fetch(0, 0)) == {0: [(2, 3, 1), (5, 5, 1), (6, 6, 2), (7, 8, 1)]}
 
@@ -486,7 +486,7 @@ def test_who_is_fenced_begins_anew(node):
     node.fetch(0, 0)
     results = []
     key = SharePartitionKey("g", node.topic_id, 0)
-    node.broker.share_state.initialize(key, 9, 1, results.append)  # as another broker's group coordinator would
+    node.broker.share_state.initialize(key, 9, 1, results.append)  # as the group coordinator of another broker does
     assert node.acknowledge(1, (0, 0, 3, [ACCEPT])) == {0: NotLeaderOrFollower.code}
     assert acquired(node.fetch(2)) == {0: [(1, 3, 1)]}
 

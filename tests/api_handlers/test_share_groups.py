@@ -1,4 +1,4 @@
-"""Share groups by requests (76, 77, 90 to 92, and DeleteGroups): each case as Apache Kafka 4.3.1 answered it."""
+"""APIs of share groups (76, 77, 90 to 92, and DeleteGroups), with the responses of Apache Kafka 4.3.1."""
 
 import pytest
 
@@ -30,7 +30,7 @@ Forgotten = DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic
 
 
 class Requests:
-    """What clients ask of a node."""
+    """The requests of clients."""
 
     def __init__(self, node):
         self.node = node
@@ -42,7 +42,7 @@ class Requests:
         return self.node.call(request, 1)
 
     def joined(self, *topics):
-        """The epoch of a member that reads all of those topics."""
+        """Returns the epoch of a member that reads all of those topics."""
         epoch = self.beat(0, list(topics)).member_epoch
         self.node.clock.advance(1)
         return self.beat(epoch).member_epoch
@@ -52,7 +52,7 @@ class Requests:
         return self.node.call(request, 1).groups
 
     def where(self, *requested, version=1):
-        """``(group, {topic: partitions} or None)``, each."""
+        """Describes offsets of each ``(group, {topic: partitions} or None)``."""
         groups = [
             RequestGroup(
                 group_id=group,
@@ -182,7 +182,7 @@ def test_offsets_of_what_nobody_has_read(ask):
 
 
 def test_offsets_of_partitions_that_a_topic_lacks(ask):
-    """Apache Kafka never answers this."""
+    """Apache Kafka never responds to this."""
     (group,) = ask.where(("g", {"t": [0, 9]}))
     assert starts(group.topics[0]) == [(0, -1, -1, 0), (9, -1, -1, UnknownTopicOrPartition.code)]
 
@@ -251,5 +251,5 @@ def test_a_restart_changes_nothing(ask):
 
 
 def _by_error(groups):
-    """Those without an error last."""
+    """Sorts groups; those without an error are last."""
     return sorted(groups, key=lambda group: (group.error_code == 0, group.group_id))

@@ -1,4 +1,4 @@
-"""APIs 83 to 87, about the state of share partitions: each case as Apache Kafka 4.3.1 answered it."""
+"""APIs 83 to 87, on the state of share partitions, with the responses of Apache Kafka 4.3.1."""
 
 import re
 
@@ -68,7 +68,7 @@ class Node:
         self.topic_id = self.node.broker.image.topics_by_name["t"].id
 
     def find(self):
-        """The coordinator, which makes its topic."""
+        """Finds the coordinator, which creates its topic."""
         request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g:AAAAAAAAAAAAAAAAAAAAAA:0"])
         (found,) = self.node.ask(find_coordinator, request, 6).coordinators
         return found
@@ -88,7 +88,7 @@ class Node:
         return context_of(self.node.broker, version)
 
     def one(self, cls, **fields):
-        """The answer about partition 0, with these fields other than usual."""
+        """Returns the response for partition 0, with these fields changed."""
         requested = ONE_OF_EACH[cls](0)
         for name, value in fields.items():
             setattr(requested, name, value)

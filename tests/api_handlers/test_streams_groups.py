@@ -67,7 +67,7 @@ def describe(node, *group_ids, version=1, **fields):
 
 @pytest.fixture
 def streams_node(group_node, monkeypatch):
-    """A node whose streams groups are assigned their tasks at once."""
+    """A node whose streams groups get their tasks immediately."""
     delays = {f"group.streams.{name}": "0" for name in ("initial.rebalance.delay.ms", "assignment.interval.ms")}
     config = BrokerConfig.from_properties({**group_node.broker.config.originals, **delays})
     monkeypatch.setattr(group_node.broker, "config", config)

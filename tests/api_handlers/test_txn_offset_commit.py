@@ -1,5 +1,5 @@
-"""TxnOffsetCommit, and its offsets in the responses of other APIs: each case as Apache Kafka 4.3.1 answered it; 6 as
-KIP-1319.
+"""TxnOffsetCommit, and its offsets in the responses of other APIs, with the results of Apache Kafka 4.3.1; version 6 as
+in KIP-1319.
 """
 
 import pytest
@@ -55,14 +55,14 @@ UNSTABLE = UnstableOffsetCommit.code
 
 
 class Producer:
-    """A transactional producer of one node, in the words of the requests that it sends."""
+    """A transactional producer of one node, with methods for its requests."""
 
     def __init__(self, node, transactional_id="x"):
         self.node = node
         self.transactional_id = transactional_id
         request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
         answer = node.call(request, 4)
-        if answer.error_code == ConcurrentTransactions.code:  # the one before is aborted first
+        if answer.error_code == ConcurrentTransactions.code:  # the earlier transaction is aborted first
             answer = node.call(request, 4)
         assert answer.error_code == NONE
         self.id, self.epoch = answer.producer_id, answer.producer_epoch
@@ -76,7 +76,7 @@ class Producer:
         assert answer.error_code == NONE
 
     def commit(self, version=ADDS_BY_ITSELF, *topics, group_id="g", metadata="m", epoch=-1, **fields):
-        """``("t", {0: 5})`` is offset 5 of partition 0; what is answered: topics with (partition, error code)s."""
+        """Commits ``("t", {0: 5})``, offset 5 of partition 0; returns topics with (partition, error code)s."""
         requested = []
         for key, offsets in topics or [(self.node.topic_id("t") if version >= BY_ID else "t", {0: 5})]:
             name = {"topic_id": key} if version >= BY_ID else {"name": key}
@@ -97,7 +97,7 @@ class Producer:
         ]
 
     def code(self, version=ADDS_BY_ITSELF, **fields):
-        """The one error code of a commit of one offset."""
+        """Returns the error code of a commit of one offset."""
         ((_, ((_, code),)),) = self.commit(version, **fields)
         return code
 
@@ -118,7 +118,7 @@ def producer(node):
 
 
 def fetch(node, version=7, stable=True, group_id="g", topics=(("t", [0, 1]),)):
-    """Offsets and error codes by topic and partition."""
+    """Returns offsets and error codes by topic and partition."""
     if version < 8:
         requested = topics and [FetchTopic(name=name, partition_indexes=indexes) for name, indexes in topics]
         fields = {"require_stable": stable} if version >= 7 else {}
@@ -352,7 +352,7 @@ def test_what_is_not_stable(node, producer, version):
     if version >= 7:
         found["t"] |= {0: unstable, 2: unstable}
     assert fetch(node, version, topics=requested) == found
-    # Of all, only what is committed is told of.
+    # Only committed offsets are returned.
     found = {"t": {0: unstable if version >= 7 else (1, -1, "", NONE), 1: (2, -1, "", NONE)}}
     assert fetch(node, version, topics=None) == found
     producer.end(version=5)

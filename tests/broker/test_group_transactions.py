@@ -28,7 +28,7 @@ def life():
 
 @pytest.fixture(params=["restart", "kill"])
 def again(life, request):
-    """Ends the broker, one way or the other, and starts it on what it has left."""
+    """Stops the broker in one way or the other, and restarts it."""
     return getattr(life, request.param)
 
 
@@ -97,7 +97,7 @@ def test_readers_of_the_topic_wait_for_the_end(life):
 
 
 def test_where_commits_wait_for_the_disk_so_do_ends(monkeypatch):
-    """A commit that is earlier in the log, and safe at the same moment, must not undo what a marker has decided."""
+    """A commit that is earlier in the log, and safe at the same time, must not undo the result of a marker."""
     life = Life(**{"log.flush.interval.messages": "1"})
     assert life.commit(offset=1) == [None]
     monkeypatch.setattr(life.broker.log_manager.housekeeping, "flush", lambda log, up_to: None)
@@ -115,7 +115,7 @@ def test_where_commits_wait_for_the_disk_so_do_ends(monkeypatch):
 
 
 def test_who_hears_that_a_commit_is_safe_and_commits_at_once_is_the_last(monkeypatch):
-    """Others have yet to hear of theirs, which are earlier in the log."""
+    """Other callbacks, for earlier offsets in the log, are still to be called."""
     life = Life(**{"log.flush.interval.messages": "2"})
     assert life.commit(offset=1) == [None]
     monkeypatch.setattr(life.broker.log_manager.housekeeping, "flush", lambda log, up_to: None)
@@ -166,7 +166,7 @@ def replayed(model, life):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_compaction_changes_nothing(seed):
-    """Whatever is open, and whichever of several records of a key is the one that counts."""
+    """For any open transactions, and several records of a key."""
     random, model = Random(seed), Model()
     life = Life(**{"offsets.topic.num.partitions": "1"})
     gone = 0
@@ -187,7 +187,7 @@ def test_compaction_changes_nothing(seed):
             life.end(producer, is_commit=is_commit)
             model.end(producer.id, is_commit)
         else:
-            with contextlib.suppress(GroupIdNotFound):  # nothing was left of it at the last start
+            with contextlib.suppress(GroupIdNotFound):  # nothing of it was left at the last start
                 life.broker.groups.delete_offsets(group_id, [("t", partition)], lambda codes: None)
             model.forget(group_id, partition)
         if value % 5 == 4:
@@ -200,7 +200,7 @@ def test_compaction_changes_nothing(seed):
 
 
 def compacted(life):
-    """How many records have gone."""
+    """Compacts the log; returns the number of removed records."""
     before = sum(batch.count for batch in life.batches(0))
     life.broker.partition(CONSUMER_OFFSETS, 0).log.flush()
     life.broker.log_manager.cleaner.check_logs()

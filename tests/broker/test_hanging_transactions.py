@@ -1,7 +1,7 @@
-"""No transaction hangs, and no late end ends a later one, however requests and answers overtake each other.
+"""No transaction hangs, and no late end ends a later one, for any order of requests and responses.
 
-A real coordinator and real logs; only the answers of the one to the other are held back for as long as chance wants.
-What is open in a log that its coordinator does not know to be open would hold readers back for ever.
+The coordinator and the logs are real; only the responses between them are held back at random. A transaction that is
+open only in a log would hold back readers forever.
 """
 
 import hypothesis
@@ -31,7 +31,7 @@ VERIFYING, ADDING = (10, 11), (12, 13)
 
 
 class Overtaking(RuleBasedStateMachine):
-    """One transactional id, whose producers are of both generations, old and new, and never give up."""
+    """One transactional id, with producers of both generations, old and new, that never give up."""
 
     @initialize()
     def start(self):
@@ -65,7 +65,7 @@ class Overtaking(RuleBasedStateMachine):
         self.a_producer()
 
     def teardown(self):
-        """When all has been said and done, and every time-out is over, readers see everything."""
+        """When everything has arrived, and every time-out is over, readers see all records."""
         if not hasattr(self, "broker"):
             return
         while self.held:
@@ -76,7 +76,7 @@ class Overtaking(RuleBasedStateMachine):
             assert log.last_stable_offset == log.log_end_offset
 
     def producer(self, age):
-        """An id and an epoch that a client uses: the newest, or an older one."""
+        """Returns an id and an epoch of a client: the newest, or an older one."""
         return self.identities[max(len(self.identities) - 1 - age, 0)]
 
     @rule(comes=st.sampled_from([False, False, True]))
@@ -85,7 +85,7 @@ class Overtaking(RuleBasedStateMachine):
             self.a_producer()
 
     def a_producer(self):
-        """A new one, which fences the others; unless the transaction before is being ended."""
+        """Starts a new producer, which fences the others, unless the transaction before is being ended."""
         results = []
         self.coordinator.init_producer_id(InitProducer("x", TIMEOUT_MS), results.append)
         if results and results[0].error is None:
@@ -99,7 +99,7 @@ class Overtaking(RuleBasedStateMachine):
         hold=st.sampled_from([None, None, None, "question", "answer"]),
     )
     def write(self, age, index, version, behind, hold):
-        """With the sequence that the log expects, or one that it does not."""
+        """Writes with the sequence that the log expects, or another one."""
         producer_id, producer_epoch = self.producer(age)
         entry = self.broker.partition("t", index).log.producers.entries.get(producer_id)
         expected = entry.last_sequence + 1 if entry is not None and entry.producer_epoch == producer_epoch else 0
@@ -137,13 +137,13 @@ class Overtaking(RuleBasedStateMachine):
 
     @rule(index=indexes, version=st.sampled_from([0, 2]))
     def end_before_the_answer(self, index, version):
-        """What this is about, and chance alone seldom comes to."""
+        """The interesting case, which is rare at random."""
         self.write(0, index, 12, 0, "answer")
         self.end(0, True, version)
 
     @rule(count=st.integers(1, 3))
     def arrive(self, count):
-        """What was held back, in the order in which it was sent."""
+        """Delivers held-back messages, in the order in which they were sent."""
         for _ in range(min(count, len(self.held))):
             self.held.pop(0)()
 
@@ -158,15 +158,15 @@ class Overtaking(RuleBasedStateMachine):
 
     @rule(age=ages, index=indexes, is_commit=st.booleans(), version=st.sampled_from([0, 1, 2, 2]))
     def a_late_marker(self, age, index, is_commit, version):
-        """One that was under way for long, by which nothing may be ended that is open."""
+        """Delivers an old marker, which must not end an open transaction."""
         marker = Marker(*self.producer(age), 0, is_commit, version)
         log = self.broker.partition("t", index).log
         entry = log.producers.entries.get(marker.producer_id)
         would_end = entry is not None and entry.current_txn_first_offset >= 0
         if would_end and marker.producer_epoch == entry.producer_epoch and marker.transaction_version < 2:
-            return  # of the first generation a late one cannot be told
+            return  # in the first generation a late one cannot be distinguished
         if would_end and marker.producer_epoch > entry.producer_epoch:
-            return  # that is no late one
+            return  # this is not a late one
         before = dict(log.producers.transactions.open)
         write_markers(self.broker, marker, [TopicPartition("t", index)], lambda errors: None)
         assert log.producers.transactions.open == before

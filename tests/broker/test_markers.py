@@ -43,7 +43,7 @@ APACHE = {
         "0000 ffffffff 00000001 20 00 00 00 08 00000001 0c 0000ffffffff 00",
     ),
 }  # fmt: skip
-"""Marker, time, offset, and the batch that Apache Kafka 4.3.1 wrote."""
+"""Marker, time, offset, and the batch of Apache Kafka 4.3.1."""
 
 
 @pytest.mark.parametrize("what", APACHE)
@@ -75,7 +75,7 @@ class Node:
         self.broker.partition(*place).append(RecordBatch.parse(batch), self.clock.time_ms())
 
     def write(self, marker: Marker, *places: TopicPartition):
-        """What each partition made of it, which has to be known at once."""
+        """Returns the immediate result of each partition."""
         results = []
         write_markers(self.broker, marker, places, results.append)
         (errors,) = results
@@ -137,11 +137,13 @@ def test_an_older_producer_is_fenced(node):
 
 def test_it_has_to_say_which_generation_it_is_of(node):
     assert node.write(commit(version=-1), T0) == [UnknownServerError]
-    assert node.write(commit(version=-1, producer_id=-5), T0) == [None]  # nobody's, which Apache Kafka takes as well
+    assert node.write(commit(version=-1, producer_id=-5), T0) == [
+        None
+    ]  # of no producer, which Apache Kafka accepts, too
 
 
 class TestTheSecondGeneration:
-    """``transaction.version`` 2: the epoch rises with each end, so that an end is told from a later one's."""
+    """``transaction.version`` 2: the epoch increases with each end, which distinguishes it from a later one."""
 
     def test_a_marker_is_above_its_records(self, node):
         node.append(T0, epoch=4)

@@ -28,7 +28,7 @@ PROPERTIES = {
 
 
 class Node:
-    """A broker with the topic ``t`` of three partitions; its group ``g`` asks by way of the persister."""
+    """A broker with the topic ``t`` of three partitions; its group ``g`` uses the persister."""
 
     def __init__(self, **properties):
         self.files = FaultyFiles()
@@ -59,7 +59,7 @@ class Node:
         return self.broker.persister
 
     def outcomes_of(self, ask, *arguments):
-        """All that is answered, by partition; the topic is ``t``. Some errors are answered after retries only."""
+        """Returns all results by partition; the topic is ``t``. Some errors are returned only after retries."""
         answers = []
         ask("g", *arguments, answers.append)
         if not answers:
@@ -95,7 +95,7 @@ def node():
 
 
 def raw_read(node, topic_id):
-    """The coordinator's answer without FindCoordinator before."""
+    """Returns the coordinator's response without an earlier FindCoordinator."""
     answers = []
     node.broker.share_state.read(SharePartitionKey("g", topic_id, 0), -1, answers.append)
     return type(answers[0].error)

@@ -1,6 +1,6 @@
 """When client instances may request subscriptions and push metrics, as in Apache Kafka 4.3.1 with a telemetry receiver.
 
-The subscription ids are those that it gave to the same instance.
+The subscription ids are those of Apache Kafka for the same instance.
 """
 
 from random import Random
@@ -105,7 +105,7 @@ def test_what_matching_subscriptions_say_together(bench):
 @pytest.mark.parametrize(
     ("match", "matches"),
     [
-        ("client_id=ra", False),  # a pattern is of the whole text
+        ("client_id=ra", False),  # a pattern matches the whole text
         ("client_id=raw", True),
         ("client_id=(?=r)raw", True),  # RE2 refuses it, java.util.regex does not
         ("client_software_version=1\\..*", True),
@@ -172,7 +172,7 @@ def test_after_a_change_the_client_has_to_ask_and_may_at_once(bench):
         bench.push(subscription=old)
     assert bench.ask().metrics == ("y",)
     assert bench.telemetry.unknown_subscriptions == 1
-    with pytest.raises(ThrottlingQuotaExceeded):  # it has pushed, although in vain
+    with pytest.raises(ThrottlingQuotaExceeded):  # the push counts, although it failed
         bench.push()
 
 

@@ -30,7 +30,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Life:
-    """A broker in memory, from one start to the next, and one producer of the second generation."""
+    """A broker in memory with its restarts, and one producer of the second generation."""
 
     broker: Broker
 
@@ -86,7 +86,7 @@ class Life:
         self.broker.partition("t", partition).append(RecordBatch.parse(batch), self.clock.time_ms())
 
     def records(self, index: int) -> list[tuple[str | None, int | None]]:
-        """Transactional ids and states, as they lie in a partition."""
+        """Returns transactional ids and states of a partition."""
         found = []
         for batch in self.batches(TRANSACTION_STATE, index):
             for record in records_of(batch):
@@ -100,7 +100,7 @@ class Life:
         return list(batches(data))
 
 
-X = 20  #: the partition of "x": 120 % 50, as Java hashes it
+X = 20  #: the partition of "x": 120 % 50, by Java's hash
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_what_was_decided_is_carried_out_at_the_next_start(
 
 
 def fail_for(doomed, fail):
-    """``append_as_leader`` that fails for one log, and does what it did for all others."""
+    """Returns an ``append_as_leader`` that fails for one log."""
     genuine = type(doomed).append_as_leader
 
     def append(log, *arguments, **options):
@@ -200,7 +200,7 @@ def test_without_its_topic_nobody_is_the_coordinator(life: Life) -> None:
 
 
 def test_without_its_disk_nobody_is_the_coordinator(life: Life) -> None:
-    """Even before the metadata says so, or where it has no place for that."""
+    """Even before the metadata is changed, or if it cannot record it."""
     assert life.broker.coordinators.transactions.leads("x")
     life.broker.partition(TRANSACTION_STATE, X).log.go_offline("on fire")
     assert not life.broker.coordinators.transactions.leads("x")

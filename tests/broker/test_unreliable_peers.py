@@ -34,7 +34,7 @@ PARTITIONS = [TopicPartition("t", index) for index in range(3)]
 
 
 class Life:
-    """A broker that reaches itself by unreliable peers."""
+    """A broker that connects to itself through unreliable peers."""
 
     def __init__(self, seed=0, **unreliability):
         self.clock = ManualClock()
@@ -49,7 +49,7 @@ class Life:
         return [request for _, request in self.peers.sent if isinstance(request, kind)]
 
     def transaction(self, *, is_commit):
-        """A transaction over three partitions; it has ended, though markers may be missing."""
+        """Runs a transaction over three partitions; it has ended, though markers may be missing."""
         transactions, answers = self.broker.transactions, []
         transactions.init_producer_id(InitProducer("x", 60_000), answers.append)
         producer = ProducerIdentity("x", answers[0].producer_id, answers[0].producer_epoch)
@@ -102,7 +102,7 @@ def test_nothing_completes_while_the_leader_cannot_be_reached():
 
 @pytest.mark.parametrize("error", [NetworkException, RequestTimedOut])
 def test_each_leader_answers_for_its_partitions(error):
-    """Partitions without a leader, or without a place in the metadata, are answered for without a request."""
+    """Partitions without a leader, or without metadata, get an error without a request."""
     life, answers, sent = Life(), [], []
 
     class Peers:
@@ -144,7 +144,7 @@ class TestShareState:
         return life.broker.image.topics_by_name["t"].id
 
     def test_writes_keep_their_order(self, life):
-        """One at a time is under way; what comes meanwhile goes together, but never past an earlier one."""
+        """One write is in flight; later ones are combined, but never before an earlier one."""
         topic_id = self.topic_id(life)
         assert self.outcome(life, "initialize", {topic_id: {0: 0}}, 0).error is None
         answers = []

@@ -1,4 +1,4 @@
-"""``barnabas check-log``: it reports nothing about a good directory, and finds every change in one."""
+"""``barnabas check-log``: no findings in a valid directory, and a finding for every change."""
 
 import json
 import random
@@ -36,7 +36,7 @@ def check(capsys):
 
 @pytest.fixture
 def data(lively, tmp_path):
-    """A copy of the lively directory, to be damaged; without the deleted partition that waits for its end."""
+    """A copy of the lively directory, to be damaged, without the deleted partition."""
     copy = tmp_path / "data"
     shutil.copytree(lively, copy)
     for path in copy.glob("*-delete"):
@@ -81,7 +81,7 @@ def test_a_directory_that_was_not_closed(check, tmp_path, log_start):
         batch = build_batch([(None, b"1" * 9, 1000)] * 2, producer_id=7, producer_epoch=0, base_sequence=2 * number)
         log.append_as_leader(RecordBatch.parse(batch), leader_epoch=0, now_ms=1000)
     log.maybe_set_high_watermark(log.log_end_offset)
-    log.delete_records_before(log_start)  # which no checkpoint knows yet
+    log.delete_records_before(log_start)  # which no checkpoint has yet
     for directory in manager.directories:
         directory.release()
     assert check(tmp_path) == (0, "No findings.\n", "")
@@ -157,7 +157,7 @@ def test_no_lock_is_left_where_there_was_none(check, data):
 # ---------------------------------------------------------------- flipped bits
 
 UNCHECKED = {"meta.properties": re.compile(rb"cluster\.id=(\S+)")}
-"""What nothing else says: the cluster's id, when there is one directory. The rest is found."""
+"""Values that are stored only once: the cluster's id, if there is one directory."""
 
 
 def test_a_flipped_bit_in_any_file_is_found(data):
@@ -178,7 +178,7 @@ def test_a_flipped_bit_in_any_file_is_found(data):
             directories.check([data], findings, lambda size: None)
             path.write_bytes(content)
             looked_at += 1
-            # An offset that an older Kafka might have entered there is a warning.
+            # An offset that older versions of Kafka may have written is a warning.
             is_doubtful = findings.all and path.suffix in (".index", ".timeindex")
             assert findings.counts[ERROR] or is_doubtful, (path, position, bit)
     assert looked_at > 200
@@ -331,7 +331,7 @@ def test_too_much_of_a_kind_is_counted(check, data):
 
 
 def with_a_hole(data):
-    """Leave a batch out of the first segment of orders-0, and its indexes to be made anew."""
+    """Removes a batch from the first segment of orders-0, and its indexes, which are rebuilt."""
     path = first(data, "orders-0/*.log")
     remove_batch(path)
     for suffix in (".index", ".timeindex"):

@@ -6,7 +6,7 @@ from barnabas.cli.group_offsets import duration_ms, moment, read_file
 
 @pytest.fixture
 def read(barnabas, broker):
-    """A group that has read four records of one partition, and has left."""
+    """A group without members that has read four records of one partition."""
     broker.create_topic("t", partitions=2)
     broker.create_topic("other")
     barnabas("produce", "--topic", "t", "--property", "parse.key=true", "--property", "key.separator=:",
@@ -58,7 +58,7 @@ def test_members(barnabas, broker):
     consumer = KafkaConsumer("t", bootstrap_servers=broker.bootstrap_servers, group_id="g", client_id="me",
                              auto_offset_reset="earliest", enable_auto_commit=False)  # fmt: skip
     try:
-        # One poll for all of it: kafka-python 3.0.12 forgets a join that is over between two polls.
+        # One poll for all of it: kafka-python 3.0.12 loses a join that completes between two polls.
         assert consumer.poll(60_000), "the member was given nothing to read"
         (member,) = barnabas("groups", "--describe", "--group", "g", "--members", "--verbose", "--json").json
         assert (member["client_id"], member["host"], member["partitions"]) == ("me", "/127.0.0.1", ["t-0"])

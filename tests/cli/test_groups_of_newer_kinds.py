@@ -73,7 +73,7 @@ def admin(broker):
 
 @pytest.fixture
 def join(admin, broker):
-    """Joins a group, and says in which epoch the member is, once it has something to read."""
+    """Joins a group, and returns the member's epoch, once it has an assignment."""
     broker.create_topic("t", partitions=2)
 
     def joined(group):

@@ -1,4 +1,4 @@
-"""The commands that change a cluster, from ``reassign`` to ``quorum``, against three brokers in this process."""
+"""The commands that change a cluster, from ``reassign`` to ``quorum``, with three brokers in this process."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def barnabas(cluster, capsys, monkeypatch):
 
 @pytest.fixture
 def file(tmp_path):
-    """Write what shall be reassigned: replicas and perhaps log directories by topic and partition."""
+    """Writes a reassignment: replicas, and optionally log directories, by topic and partition."""
 
     def write(*partitions, **more):
         path = tmp_path / "reassignment.json"
@@ -79,7 +79,7 @@ def test_a_reassignment_from_its_proposal_to_its_end(barnabas, cluster, tmp_path
 
 
 def fill(cluster, topic):
-    """Write more than a follower fetches at once, so that a throttle holds it."""
+    """Writes more than a follower fetches at once, so that a throttle delays it."""
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, max_request_size=2_000_000)
     for _ in range(6):
         producer.send(topic, bytes(900_000)).get(10)

@@ -1,4 +1,4 @@
-"""``barnabas serve``: its options, and the process that it becomes."""
+"""``barnabas serve``: its options, and its process."""
 
 import ast
 import json
@@ -129,7 +129,7 @@ def test_the_readme_shows_the_snippet_in_its_own_lines():
 
 
 class Serving:
-    """A broker in a process of its own, on a free port."""
+    """A broker in its own process, on a free port."""
 
     def __init__(self, *arguments, environment=None):
         command = [sys.executable, "-m", "barnabas", "serve", "--port", "0", *arguments]

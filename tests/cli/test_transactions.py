@@ -14,7 +14,7 @@ from tests.owner import HOUR_MS, Owner
 from tests.raw import Client
 
 STRANGER = 987_654
-"""A producer that no transactional id of the broker has."""
+"""A producer id without a transactional id."""
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def client(broker):
 def leave_open(
     broker: Broker, partition: int, producer_id: int, epoch: int = 0, topic: str = "t", ago_ms: int = HOUR_MS
 ):
-    """A transaction as a bug of old would have left it: in the log, and nowhere else. Its first offset."""
+    """Writes an open transaction that only the log has, as an old bug did; returns its first offset."""
 
     def append() -> int:
         node = broker._server.broker
@@ -190,9 +190,7 @@ def test_the_broker_is_named_before_or_after_the_command(barnabas, client, broke
     assert main(["transactions", "list", "--bootstrap-server", broker.bootstrap_servers]) == 0
     nobody = ["--bootstrap-server", "127.0.0.1:1"]
     assert main(["transactions", *nobody, "list", "--bootstrap-server", broker.bootstrap_servers]) == 0
-    monkeypatch.setattr(
-        "barnabas.cli.client.BOOTSTRAP_TIMEOUT_MS", 300
-    )  # none of those that answer may have it so short
+    monkeypatch.setattr("barnabas.cli.client.BOOTSTRAP_TIMEOUT_MS", 300)  # no broker allows such a short one
     assert main(["transactions", "--bootstrap-server", broker.bootstrap_servers, "list", *nobody]) == 1
 
 

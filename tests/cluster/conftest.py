@@ -34,7 +34,7 @@ DIRECTORY = "/data/__cluster_metadata-0"
 
 
 class Cluster:
-    """Brokers, topics and a controller, without a log: what is decided is applied at once."""
+    """Brokers, topics and a controller, without a log: decisions are applied immediately."""
 
     def __init__(self, brokers=(1,), dev=False, **settings):
         self.settings = BrokerConfig.from_properties({name: str(value) for name, value in settings.items()}, dev=dev)
@@ -72,7 +72,7 @@ class Cluster:
         return decision.result
 
     def register(self, broker_id, **fields):
-        """Registers another incarnation; the session of the one before is over."""
+        """Registers another incarnation; the session of the one before has ended."""
         self.heartbeats.forget(broker_id)
         return self.submit(registration(broker_id, next(self.incarnations), **fields))
 
@@ -84,7 +84,7 @@ class Cluster:
         return self.heartbeat(broker_id, want_fence=True)
 
     def stop(self, broker_id):
-        """Has the broker shut down in order, at once: the others learn of it immediately."""
+        """Makes a controlled shutdown of the broker: the others know the new leaders immediately."""
         result = self.heartbeat(broker_id, want_shut_down=True)
         records = self.records
         while not result.should_shut_down:
@@ -101,7 +101,7 @@ class Cluster:
         return epoch
 
     def create(self, *topics, validate_only=False):
-        """One error, or None, for each topic, in the order of the answer, by name."""
+        """Returns one error, or None, for each topic, in the order of the response, by name."""
         results = self.submit(commands.CreateTopics(topics, validate_only))
         return {result.name: type(result.error) if result.error else None for result in results}
 
@@ -114,7 +114,7 @@ class Cluster:
 
 @pytest.fixture(scope="session")
 def make_cluster():
-    """:class:`Cluster`, to be made with the brokers and settings that a test wants."""
+    """Returns :class:`Cluster`, for a test with own brokers and settings."""
     return Cluster
 
 
@@ -125,14 +125,14 @@ def cluster():
 
 
 class FlushingServices(LogServices):
-    """Flushes a log as soon as it is due."""
+    """Flushes a log when it is due."""
 
     def request_flush(self, log, up_to):
         log.flush(up_to)
 
 
 class Metadata(ControllerMetadata):
-    """What tests ask of a node's metadata."""
+    """A node's metadata, with functions for tests."""
 
     def submit(self, command):
         return submitted(self.controller, command)
@@ -157,7 +157,7 @@ class Metadata(ControllerMetadata):
 
 
 class Opener:
-    """Opens and reopens the metadata log of one data directory."""
+    """Opens the metadata log of one data directory repeatedly."""
 
     directory = DIRECTORY
 
@@ -198,7 +198,7 @@ class Opener:
         return metadata
 
     def started(self, **options):
-        """Opened, with its broker registered and free."""
+        """Opens the log, and registers and unfences its broker."""
         metadata = self(**options)
         epoch = metadata.submit(registration(1))
         metadata.submit(heartbeat(1, epoch, metadata_offset=metadata.image.offset))
@@ -207,13 +207,13 @@ class Opener:
 
 @pytest.fixture
 def open_metadata():
-    """Opens the metadata log of one data directory in memory, again and again."""
+    """Opens the metadata log of one data directory in memory repeatedly."""
     return Opener(MemoryFiles())
 
 
 @pytest.fixture(scope="session")
 def batches_of():
-    """All batches of a metadata log, decoded."""
+    """Returns all batches of a metadata log, decoded."""
 
     def read(log):
         data = log.read(log.log_start_offset, 1 << 24, up_to=log.log_end_offset, minimum_one=True)
@@ -224,13 +224,13 @@ def batches_of():
 
 @pytest.fixture(scope="session")
 def opener():
-    """:class:`Opener`, for a test with files of its own."""
+    """Returns :class:`Opener`, for a test with its own files."""
     return Opener
 
 
 @pytest.fixture(scope="session")
 def golden():
-    """Bytes that Apache Kafka 4.3.1 wrote, by the name of their file in golden/."""
+    """Returns bytes of Apache Kafka 4.3.1, by the name of their file in golden/."""
 
     def read(name):
         return bytes.fromhex((Path(__file__).parent / "golden" / f"{name}.hex").read_text())

@@ -1,4 +1,4 @@
-"""The metadata log at other levels of features than the newest: what is in it, and what a restart makes of it."""
+"""The metadata log at older feature levels: its records, and the state after a restart."""
 
 import pytest
 
@@ -29,7 +29,7 @@ HERE, THERE = bytes([1]) * 16, bytes([2]) * 16
 
 
 def written(metadata):
-    """Class name and version of each record in the log, control records left out."""
+    """Returns class name and version of each record in the log, without control records."""
     data = metadata.log.read(0, 1 << 20, up_to=metadata.log.log_end_offset, minimum_one=True)
     found = []
     for batch in batches(memoryview(data)):
@@ -150,11 +150,11 @@ def test_other_levels_are_refused_once_there_is_a_cluster(open_metadata, feature
         open_metadata(features=features)
     again = open_metadata()
     assert again.image.features["transaction.version"] == 1
-    assert again.log.log_end_offset == end + 1  # the record that it leads; who was refused has left none
+    assert again.log.log_end_offset == end + 1  # the leader's record; the refused start has appended none
 
 
 def test_a_first_start_that_was_cut_short_goes_on_with_the_same_levels(open_metadata):
-    """``kraft.version`` is raised when the bootstrap has long been written, and before any broker registers."""
+    """``kraft.version`` is raised after the bootstrap is written, and before any broker registers."""
     features = {"transaction.version": 1, KRAFT: 1}
     open_metadata(features=features)
     again = open_metadata(features=features)
@@ -187,7 +187,7 @@ def test_a_bootstrap_file_that_cannot_be_used(open_metadata):
     for data, said in ((without, f"{path}: metadata.version is not among"), (without[:-1], f"{path}: a snapshot with")):
         open_metadata.files.makedirs("/data")
         open_metadata.files.write_atomically(path, data, sync=True)
-        for _ in range(2):  # nor at the next start, on what the first one has left
+        for _ in range(2):  # the next start is refused, too
             with pytest.raises(MetadataLogError, match=said):
                 open_metadata()
 

@@ -33,7 +33,7 @@ QUORUM_STATE = "/data/__cluster_metadata-0/quorum-state"
 
 
 def same(image, other):
-    """But for where in the log they are."""
+    """Returns whether two images are equal except for their position in the log."""
     return image._replace(offset=0, epoch=0) == other._replace(offset=0, epoch=0)
 
 
@@ -49,7 +49,7 @@ def topics(metadata):
 
 
 def logged(metadata):
-    """Everything in the log: offset and epoch of each batch, and its records."""
+    """Returns the content of the log: offset and epoch of each batch, and its records."""
     log, found = metadata.log, []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
@@ -61,7 +61,7 @@ def logged(metadata):
 
 
 def write(metadata, records):
-    """Into the log, past the controller."""
+    """Writes records to the log, without the controller."""
     version = metadata.image.metadata_version
     for batch, _ in encode_batches(records, metadata_version=version, timestamp=0, epoch=metadata.epoch):
         metadata.log.append_as_leader(RecordBatch.parse(batch), leader_epoch=metadata.epoch, now_ms=0)
@@ -86,7 +86,7 @@ def test_a_new_log_becomes_that_of_a_new_cluster(open_metadata):
 
 
 def test_its_first_batches_are_apaches(open_metadata, golden):
-    """The leader's first word and the bootstrap transaction, byte by byte but for the time and what hangs on it."""
+    """The leader's first record and the bootstrap transaction, byte by byte except for the times and the CRCs."""
     metadata = open_metadata()
     ours = metadata.log.read(0, 1 << 20, up_to=10, minimum_one=True)
     theirs = bytearray(golden("log")[: len(ours)])
@@ -207,7 +207,7 @@ def test_partitions_that_a_clean_stop_left_without_a_leader_get_it_back(apaches,
 
 
 def test_voters_that_are_in_a_snapshot_go_into_the_log(open_metadata, golden):
-    """A directory that ``kafka-storage format --standalone`` made (KIP-853)."""
+    """In a directory formatted by ``kafka-storage format --standalone`` (KIP-853)."""
     files = open_metadata.files
     files.makedirs(open_metadata.directory)
     name = SnapshotId(0, 0).file_name
@@ -426,7 +426,7 @@ def test_what_snapshots_stand_for_goes_when_it_is_too_old(open_metadata):
 
 
 class Postponed:
-    """Does nothing until it is told to."""
+    """Holds back the work until the test runs it."""
 
     def __init__(self):
         self.work = []
@@ -509,7 +509,7 @@ def test_records_of_a_config_that_was_unset_are_in_no_snapshot(open_metadata):
 
 
 class Failing(MemoryFiles):
-    """Files that can be written to so many times more."""
+    """Files that fail after a number of writes."""
 
     left = 10**9
 
@@ -546,7 +546,7 @@ def test_what_could_not_be_written_has_not_happened(opener):
 
 
 def test_whatever_was_answered_is_there_after_a_crash(opener):
-    """Fail the first write, then the second, and so on, until a run comes to its end."""
+    """Fails the first write, then the second, and so on, until a run ends without a failure."""
     for n in itertools.count():
         files = Failing()
         answered = set()

@@ -1,4 +1,4 @@
-"""Fetched bytes as columns, against the same bytes read record by record, by us and by others."""
+"""Decoded columns, compared with the same bytes read record by record, by us and by other libraries."""
 
 import io
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ from barnabas.records.record import Record, records_of
 from tests.columnar.batches import Raw, batch_bytes, decode, logs, record_bytes, records
 
 WAYS = pytest.mark.parametrize("few", [boundaries.FEW, 0], ids=["loop", "side by side"])
-"""Few records are read by a loop, many side by side: the same tests for both."""
+"""Few records are read by a loop, many in parallel: the same tests for both."""
 
 
 @contextmanager
 def in_small(few: int) -> Iterator[None]:
-    """The ways that are meant for thousands of records, for as many as a test can make."""
+    """Uses the algorithms for thousands of records with the few records of a test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boundaries, "FEW", few)
         if not few:
@@ -118,7 +118,7 @@ def test_in_parts_it_is_the_same(log, rows, size) -> None:
 
 @given(records(), st.sampled_from(list(Compression)))
 def test_kafka_python_reads_the_same(made, codec) -> None:
-    assume(made or codec is not Compression.SNAPPY)  # it cannot unpack nothing
+    assume(made or codec is not Compression.SNAPPY)  # it cannot decompress an empty body
     data = batch_bytes(made, codec=codec)
     theirs = [
         Record(each.offset, each.timestamp, each.key, each.value, tuple(each.headers))
@@ -129,7 +129,7 @@ def test_kafka_python_reads_the_same(made, codec) -> None:
 
 
 def test_the_layout_of_dump_log_says_the_same() -> None:
-    """A second reading of the bytes, declared with construct, of what the others do not return."""
+    """An independent decoder of the bytes, declared with construct, for fields that the others do not return."""
     made = [Raw(0, -5, b"k", None, (("a", None), ("", b"x"))), Raw(7, 2**40, None, b"", ()), Raw(70_000, 0, b"", b"v")]
     data = batch_bytes(made, base_offset=2**40, base_timestamp=10)
     header = BATCH.parse(data)
@@ -148,7 +148,9 @@ def test_the_layout_of_dump_log_says_the_same() -> None:
 
 
 def test_thousands_of_all_sizes() -> None:
-    """Enough for batches to be walked from places inside; with zeros, and with what looks like records, as values."""
+    """Large batches, which are walked from inner positions; with zeros, and with bytes that resemble records, as
+    values.
+    """
     sizes = [(7 * at * at) % 211 for at in range(3000)]
     decoys = [b"\x0e\x00\x00\x00\x01\x01\x00" * 20, bytes(400), record_bytes(Raw(3, 0, b"k", b"v" * 40)) * 5]
     plain = [Raw(at, at // 9, None if at % 5 else b"%d" % at, b"v" * size) for at, size in enumerate(sizes)]
@@ -163,7 +165,7 @@ def test_thousands_of_all_sizes() -> None:
 
 
 def test_guesses_inside_a_batch_are_good() -> None:
-    """Else all would be as slow as the loop, and no test above would tell."""
+    """Otherwise the loop would read everything slowly, without a failing test."""
     made = [Raw(at, 0, b"k", b"v" * (at * at % 97)) for at in range(5000)]
     data = batch_bytes(made)
     with pytest.MonkeyPatch.context() as patch:
@@ -172,7 +174,7 @@ def test_guesses_inside_a_batch_are_good() -> None:
 
 
 def test_holes_are_no_place_to_guess() -> None:
-    """Where no record is where one is looked for, numpy would take ten thousand steps for one walk."""
+    """If no record is at the guessed positions, numpy would take ten thousand steps for one walk."""
     made = [Raw(3 * at, 0, b"k", b"v" * (at * at % 97)) for at in range(5000)]
     data = batch_bytes(made) + batch_bytes(made, base_offset=20_000)
     in_order = boundaries._in_order

@@ -1,4 +1,4 @@
-"""Columns encoded as batches, read back in three ways: record by record, by column, and by a client."""
+"""Columns encoded as batches, and decoded in three ways: record by record, by column, and by a client."""
 
 import itertools
 from typing import Any
@@ -47,7 +47,7 @@ Made = tuple[bytes | None, bytes | None, int, tuple[tuple[str, bytes | None], ..
 
 
 def columns(made: list[Made], *, padding: int = 0) -> Columns:
-    """The records as columns; with padding they are slices of longer arrays, as Spark's may be."""
+    """Returns the records as columns; with padding they are slices of longer arrays, as Spark's may be."""
     before: list[Made] = [(b"other", b"else", 5, (("x", b"y"),))] * padding
     key, value, timestamp, headers = zip(*before, *made, *before, strict=True)
     listed = [None if not each else [{"key": k, "value": v} for k, v in each] for each in headers]
@@ -68,7 +68,7 @@ def encode(
     producer: ProducerStamp | None = None,
     **options: Any,
 ) -> list[Encoded]:
-    """The batches of one run, stamped as a writer does it."""
+    """Returns the batches of one run, stamped as by a writer."""
     runs = encode_runs(Columns(key, value, headers, timestamps), [0, len(timestamps)], **options)
     for _, batch in runs:
         if producer is not None:
@@ -78,7 +78,7 @@ def encode(
 
 
 def read(batches: list[Encoded]) -> list[Made]:
-    """What the batches hold, each of them checked."""
+    """Returns the content of the batches, after checking each."""
     found: list[Made] = []
     for batch in batches:
         parsed = RecordBatch.parse(batch.data)
@@ -188,7 +188,7 @@ def test_nothing_makes_no_batch() -> None:
 
 
 def test_a_batch_takes_as_many_records_as_fit() -> None:
-    """100 bytes of value come to 109 in all, so that a batch of 1,000 bytes takes eight."""
+    """A record with a value of 100 bytes takes 109, so a batch of 1,000 bytes has eight."""
     value = pa.array([b"v" * 100] * 20)
     batches = encode(None, value, None, np.zeros(20, np.int64), max_batch_bytes=1_000)
     assert [batch.count for batch in batches] == [8, 8, 4]

@@ -1,4 +1,4 @@
-"""Records in the console: one whole, found, live, decoded, produced."""
+"""Records in the console: single ones, searched, live, decoded, produced."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from barnabas.records.record import Record
 
 
 def steps_of(pages, address):
-    """Follows a search to its end, and returns its last step and all that it has shown."""
+    """Follows a search to its end, and returns its last step and all results."""
     text = pages.get(address).text
     shown = ""
     while following := re.search(r'id="step"[^>]* hx-get="([^"]+)"', text):

@@ -1,7 +1,7 @@
 """A coordinator that counts, over three partitions with real logs: the smallest one that a runtime can run.
 
-A key is ``index:name``; its partition keeps the sum of what was added under it. Waiting callbacks of a shard are called
-when it is resigned.
+A key is ``index:name``; its partition stores the sum of the numbers that were added. Waiting callbacks of a shard are
+called when it is resigned.
 """
 
 import struct
@@ -31,7 +31,7 @@ IMAGE = PartitionImage((1,), (1,), (), (), leader=1, leader_epoch=0, partition_e
 
 
 class Tally:
-    """A shard: sums by their keys. A sum is forgotten when nothing was added to it for ten seconds."""
+    """A shard: sums by their keys. A sum is removed when nothing was added to it for ten seconds."""
 
     def __init__(self, context: ShardContext["Tally"], clock: ManualClock) -> None:
         self.context = context
@@ -100,7 +100,7 @@ class Tallies(CoordinatorRuntime[Tally]):
 
 
 class Turns:
-    """A scheduler whose next turn comes when the test says so; what has to wait longer waits for the clock."""
+    """A scheduler whose next turn the test runs; later calls wait for the clock."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
@@ -171,7 +171,7 @@ class Node:
             self.runtime.resign(index)
 
     def turn(self, turns: int = 1) -> None:
-        """What the event loop does in a turn: one piece of what is being loaded."""
+        """Runs a turn of the event loop, which loads one piece of a log."""
         for _ in range(turns):
             self.turns.turn()
 
@@ -181,7 +181,7 @@ class Node:
     # ------------------------------------------------------------ asking
 
     def add(self, key: str, number: int) -> list[Any]:
-        """What is told, when it is told."""
+        """Adds a number; returns the list of results, filled when there are some."""
         results: list[Any] = []
         try:
             shard = self.runtime.shard(key)

@@ -1,7 +1,7 @@
 """Random clients of one classic group, which behave correctly in the end, and the invariants.
 
-Knows nothing of the states of a group. Whatever happens, no request gets two responses, a generation has one
-assignment, a replay of the log gives the same state, and the group becomes stable once all clients behave correctly.
+Knows nothing of the states of a group. The invariants: no request gets two responses, a generation has one assignment,
+a replay of the log gives the same state, and the group becomes stable once all clients behave correctly.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from barnabas.groups.messages import Join, JoinResult, LeavingMember, OffsetComm
 GROUP = "g"
 SESSION_S, REBALANCE_S = 10, 30
 ROUNDS = 120
-"""Seconds within which a group has to become stable: two rebalances that wait for dead members."""
+"""The time within which a group has to become stable, in seconds: two rebalances that wait for dead members."""
 
 READS_T, READS_U = (bytes.fromhex(f"0000 00000001 0001 {topic} ffffffff") for topic in ("74", "75"))
 SUPPORTED = (
@@ -50,13 +50,13 @@ class PendingResponse:
 
 
 class Client:
-    """What a client knows of its group."""
+    """A client and its state of the group."""
 
     def __init__(self, name: str, instance: str | None = None, *, is_old: bool = False) -> None:
         self.name = name
         self.instance = instance
         self.is_old = is_old
-        """Its JoinGroup has version 3: it joins without getting its id first."""
+        """Whether its JoinGroup has version 3, so that it joins without getting its id first."""
         self.supported = SUPPORTED[0]
         self.forget()
 
@@ -91,7 +91,7 @@ class Walker:
         ]
         self.responses: list[PendingResponse] = []
         self.results: dict[int, str] = {}
-        """The assignment of each generation that members have got."""
+        """The assignment of each generation."""
         self.chosen: dict[int, str | None] = {}
         """The protocol of each generation."""
         self.has_refused = False
@@ -104,7 +104,7 @@ class Walker:
         return response
 
     def wait(self, client: Client, then: Callable[[Any], object]) -> None:
-        """Waits for the response to this request. Responses to former ones are ignored."""
+        """Waits for the response to this request. Responses to earlier ones are ignored."""
         client.waits = response = self.ask(lambda result: then(result) if client.waits is response else None)
 
     def join(self, client: Client) -> None:
@@ -219,8 +219,7 @@ class Walker:
             self.check_log()
 
     def restart(self) -> None:
-        """Restarts the coordinator as after kill -9: the last responses are lost, and so is a generation that was
-        not written."""
+        """Restarts the coordinator as after kill -9: the last responses are lost, and unwritten generations."""
         self.world.is_broken, self.world.held = False, None
         for response in self.responses:
             response.is_lost = not response.answers
@@ -257,15 +256,16 @@ class Walker:
             self.heartbeat(client)
 
     def gather(self, clients: list[Client]) -> None:
-        """Lets some clients behave correctly for a while."""
+        """Makes some clients behave correctly for a while."""
         for _ in range(6):
             for client in clients:
                 self.proceed(client)
             self.world.clock.advance(0)
 
     def settle(self, living: list[Client]) -> None:
-        """Lets all living clients behave correctly, and checks that the group becomes stable with the leader's
-        assignment."""
+        """Makes all living clients behave correctly, and checks that the group becomes stable with the leader's
+        assignment.
+        """
         self.release()
         for client in self.clients:
             client.supported = SUPPORTED[0]

@@ -164,7 +164,7 @@ class World:
         self.runtime.activate()
 
     def replayed(self) -> GroupShard:
-        """Returns a shard that has read the log, and does nothing."""
+        """Returns a second shard that has replayed the log."""
         config = GroupConfig(**self.settings)
         deadlines = Deadlines(self.clock, self.clock)
         shard = GroupShard(config, self.clock, deadlines, write=self.write, new_uuid=self.new_uuid)
@@ -286,7 +286,7 @@ class World:
             self.say(f"{who} {error_name(answer.error) if answer.error else 'left'}")
 
     def do_stable(self, words, options) -> None:
-        """All of these join, and the first one assigns each its own name."""
+        """Makes all of these join; the first one assigns each its own name."""
         extra = "".join(f" {name}={value}" for name, value in options.items())
         for name in words:
             self.command(f"join {name} id='' {extra}")

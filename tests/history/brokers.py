@@ -29,7 +29,7 @@ HASTE = {
 
 
 class Broker(ABC):
-    """A broker that clients reach by ``bootstrap`` whichever port it has itself."""
+    """A broker that clients reach by ``bootstrap``, whatever its own port is."""
 
     copies = 1
 
@@ -56,15 +56,15 @@ class Broker(ABC):
             self.process.process.send_signal(signal.SIGCONT)
 
     def complaints(self) -> list[str]:
-        """What it logged as an error, if that says anything."""
+        """Returns the errors in its log."""
         return []
 
     def choose(self, random: Random) -> int:
-        """Returns the id of the broker to which the next fault happens; there is but one here."""
+        """Returns the id of the broker for the next fault; here there is only one."""
         return 1
 
     def calm(self) -> None:
-        """No more faults of the network."""
+        """Ends the faults of the network."""
         self.proxy.calm()
 
     def end(self) -> None:
@@ -81,7 +81,7 @@ def controller_port(node: Node) -> int:
 
 
 class Planted(BarnabasProcess):
-    """A process of Barnabas with a mistake planted in it, if it is given one (planted.py)."""
+    """A process of Barnabas, optionally with a planted mistake (planted.py)."""
 
     mistake: str | None = None
 
@@ -111,7 +111,7 @@ class Barnabas(Broker):
 
 
 class Apache(Broker):
-    """Apache Kafka with its data in ``home``; mistakes are not planted in it."""
+    """Apache Kafka with its data in ``home``, without planted mistakes."""
 
     process: ApacheKafka
 
@@ -133,7 +133,7 @@ class Apache(Broker):
 
 
 class Cluster(Broker):
-    """Three nodes of Barnabas, each a broker and a controller. Faults happen to the node that was chosen last.
+    """Three nodes of Barnabas, each a broker and a controller. Faults apply to the node that was chosen last.
 
     Each broker has a proxy, which is its advertised address for clients and for the other brokers.
     """
@@ -168,7 +168,7 @@ class Cluster(Broker):
         return self._chosen + 1
 
     def start(self) -> None:
-        """Starts what does not run."""
+        """Starts the nodes that do not run."""
         with ThreadPoolExecutor() as starting:
             list(starting.map(Node.start, self.nodes))
         for each, node in zip(self._proxies, self.nodes, strict=True):
@@ -204,9 +204,9 @@ class Cluster(Broker):
 
 
 class Networked(Cluster):
-    """Three such nodes, each in a network namespace: packets between them, and those of clients, can be lost.
+    """Three such nodes, each in a network namespace, so that packets between them, and those of clients, can be lost.
 
-    Nodes reach each other directly, and clients come through the proxies.
+    Nodes connect to each other directly, and clients through the proxies.
     """
 
     def __init__(self, home: Path, proxy: Proxy, level: int, mistake: str | None = None) -> None:
@@ -240,20 +240,20 @@ class Networked(Cluster):
         return [each for each in self.network.nodes if each != self._id]
 
     def isolate(self) -> None:
-        """Nothing arrives at the node or comes from it."""
+        """Drops all packets to and from the node."""
         self.network.isolate(self._id)
 
     def mute(self) -> None:
-        """Nothing that the node sends arrives."""
+        """Drops all packets from the node."""
         self.network.lose(self._id, [*self._others, CALLER])
 
     def deafen(self) -> None:
-        """Nothing arrives at the node from the other nodes."""
+        """Drops all packets from the other nodes to the node."""
         for each in self._others:
             self.network.lose(each, [self._id])
 
     def part(self) -> None:
-        """Nothing passes between the node and the next one. Both have the third."""
+        """Drops all packets between the node and the next one. Both reach the third."""
         other = self._others[0]
         self.network.lose(self._id, [other])
         self.network.lose(other, [self._id])

@@ -1,6 +1,6 @@
 """The checker: finds the observations of a history that no correct broker could have caused.
 
-A pure function: it knows no clients, no broker and no clock. docs/internals/histories.md says what each anomaly means.
+A pure function: it knows no clients, no broker and no clock. docs/internals/histories.md explains each anomaly.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from tests.history.records import FAIL, INFO, History, Operation, Send
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found: anomalies, and how often things were seen that look odd and are allowed."""
+    """The result: anomalies, and how often unusual but allowed observations were made."""
 
     anomalies: list[Anomaly] = field(default_factory=list)
     allowed: Counter[str] = field(default_factory=Counter)
@@ -29,7 +29,7 @@ class Verdict:
 
 
 def judge(history: History) -> Verdict:
-    """Put a whole history to all checks."""
+    """Runs all checks on a history."""
     evidence = Evidence(history)
     verdict = Verdict()
     for check in CHECKS:
@@ -93,7 +93,7 @@ def duplicates(evidence: Evidence) -> Iterator[Anomaly]:
 
 
 def losses(evidence: Evidence) -> Iterator[Anomaly]:
-    """Acknowledged, and not there for those who read on beyond it, or not for anybody."""
+    """Finds acknowledged records that readers have skipped, or that no reader has read."""
     for operation, send in evidence.history.sends():
         if not evidence.is_acknowledged(operation, send) or send.value in evidence.seen[True]:
             continue
@@ -103,7 +103,7 @@ def losses(evidence: Evidence) -> Iterator[Anomaly]:
             kind, beyond = "lost-write", max(evidence.furthest[committed][send.key] for committed in passed)
             text = f"{send.value} was acknowledged at {send.key}:{send.offset}; {beyond} was read, it never was"
         elif send.value in evidence.seen[False]:
-            continue  # no committed reader came that far
+            continue  # no read_committed reader has come that far
         else:
             kind, text = "unseen", f"{send.value} was acknowledged at {send.key}:{send.offset} and never read"
         if torn:
@@ -112,14 +112,14 @@ def losses(evidence: Evidence) -> Iterator[Anomaly]:
 
 
 def _passed(evidence: Evidence, send: Send, committed: bool) -> bool:
-    """Whether such readers came beyond a record that none of them was given."""
+    """Returns whether such readers have read beyond a record without reading it."""
     if send.offset is None or send.value in evidence.seen[committed]:
         return False
     return evidence.furthest[committed].get(send.key, -1) > send.offset >= 0
 
 
 def send_order(evidence: Evidence) -> Iterator[Anomaly]:
-    """A producer's records stand in the order in which it sent them."""
+    """Finds records of a producer that are not in the order of its sends."""
     last: dict[tuple[str, str], tuple[int, Send, Operation]] = {}
     for operation, send in evidence.history.sends():
         if send.offset is None or send.offset < 0:
@@ -142,7 +142,7 @@ def stuck_ends(evidence: Evidence) -> Iterator[Anomaly]:
 
 
 def transformations(evidence: Evidence) -> Iterator[Anomaly]:
-    """Of each input below the group's committed offset there is one committed output, of the others none."""
+    """Finds inputs below the committed offset without exactly one committed output, and other inputs with one."""
     for transform in evidence.history.transforms:
         outputs: dict[int, list[int]] = {}
         for key in transform.outputs:
@@ -211,4 +211,4 @@ ANOMALIES = (
     "output-from-nothing",
     "circular-reads",
 )
-"""All that can be found."""
+"""All kinds of anomalies."""

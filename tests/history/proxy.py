@@ -1,7 +1,7 @@
 """A TCP proxy between clients and a broker that injects faults: it cuts connections, and delays or drops requests and
 responses.
 
-Knows of Kafka only that a request is a frame with a size, and that its API key and version come first in it.
+Knows of Kafka only that a request is a frame with a size, beginning with its API key and version.
 """
 
 import asyncio
@@ -16,28 +16,28 @@ SIZE = struct.Struct(">i")
 START = struct.Struct(">hh")
 PIECE = 1 << 16
 AFTER_S = 1.0
-"""How long the broker has for late requests of a client that has gone."""
+"""The time for late requests of a client that has disconnected, in seconds."""
 
 
 class Proxy:
-    """Listens on a port of its own, on a thread of its own; a context manager.
+    """Listens on its own port, on its own thread; a context manager.
 
-    All of what is set here may be changed from any thread while it runs, and holds for all connections.
+    All attributes may be changed from any thread while it runs, and apply to all connections.
     """
 
     def __init__(self) -> None:
         self.port = 0
         self.host = "127.0.0.1"
-        """The broker's."""
+        """The broker's host."""
         self.target: int | None = None
-        """The broker's port; as long as it is None, clients are turned away."""
+        """The broker's port; None refuses clients."""
         self.delay_s = 0.0
-        """By how much each answer is late."""
+        """The delay of responses."""
         self.is_silent = False
-        """Whether answers are swallowed. The connections to which that happened are closed afterwards."""
+        """Whether responses are dropped. Their connections are closed afterwards."""
         self._awaited: tuple[int, threading.Event] | None = None
         self.swallowed = 0
-        """How many pieces of answers were."""
+        """The number of dropped pieces of responses."""
         self._late: tuple[Mapping[int, int], float] = {}, 0.0
         self._relays: set[Relay] = set()
         self._loop = asyncio.new_event_loop()
@@ -71,7 +71,7 @@ class Proxy:
     # ------------------------------------------------------------ faults
 
     def calm(self) -> None:
-        """No more faults; connections that answers were swallowed of are closed."""
+        """Ends the faults; connections with dropped responses are closed."""
         self.delay_s = 0.0
         self.late({}, 0)
         if self.is_silent:
@@ -79,27 +79,27 @@ class Proxy:
             self.cut(lambda relay: relay.has_lost)
 
     def late(self, versions: Mapping[int, int], seconds: float) -> None:
-        """Keep requests of these APIs, from a version on, so long; and all that is behind them on their connection.
+        """Delays requests of these APIs, from a version on, and everything behind them on their connection.
 
-        They arrive even if the client has given up by then, as a packet does that took the long way.
+        They arrive even if the client has disconnected, like packets on a slow route.
         """
         self._late = versions, seconds
 
     def wait_for(self, key: int, seconds: float) -> None:
-        """Return when the next request of this API has been passed on to the broker, or after so many seconds."""
+        """Returns when the next request of this API has been passed on to the broker, or after this time."""
         passed = threading.Event()
         self._awaited = key, passed
         passed.wait(seconds)
         self._awaited = None
 
     def passed(self, frame: bytes) -> None:
-        """This request, size and all, is on its way to the broker."""
+        """Notes that this request, with its size, is passed on to the broker."""
         awaited = self._awaited
         if awaited is not None and START.unpack_from(frame, SIZE.size)[0] == awaited[0]:
             awaited[1].set()
 
     def lateness(self, frame: bytes) -> float:
-        """For how long to keep this request."""
+        """Returns the delay of this request."""
         versions, seconds = self._late
         key, version = START.unpack_from(frame)
         return seconds if version >= versions.get(key, 1 << 15) else 0.0
@@ -135,7 +135,7 @@ class Proxy:
 
 
 class Relay:
-    """One client's connection and the broker's that belongs to it."""
+    """A client's connection, and the corresponding one to the broker."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class Relay:
             writer.transport.abort()
 
     async def run(self) -> None:
-        """Until the broker ends, or the client has and all that it sent has arrived."""
+        """Runs until the broker disconnects, or the client has and everything from it has arrived."""
         requests: asyncio.Queue[tuple[bytes, float] | None] = asyncio.Queue()
         reading = asyncio.ensure_future(self._read(requests))
         passing = asyncio.ensure_future(self._pass_on(requests))
@@ -186,7 +186,7 @@ class Relay:
                 writer.write(frame)
                 self.proxy.passed(frame)
                 await writer.drain()
-            if was_late:  # a broker may not look at what is there when the connection has ended
+            if was_late:  # a broker may not read the rest when the connection is closed
                 await asyncio.sleep(AFTER_S)
 
     async def _answers(self) -> None:
@@ -201,6 +201,6 @@ class Relay:
                     self.has_lost = True
                     self.proxy.swallowed += 1
                     continue
-                with contextlib.suppress(OSError):  # the client has gone; what it sent may still be on its way
+                with contextlib.suppress(OSError):  # the client has disconnected; its bytes may still be in flight
                     writer.write(piece)
                     await writer.drain()

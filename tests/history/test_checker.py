@@ -1,4 +1,4 @@
-"""Each anomaly in the smallest history that has it, found once and alone; and what only looks like one."""
+"""Each anomaly in the smallest history that has it, found once and alone; and histories that only resemble one."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def kinds(story):
 
 
 def during(records, reader="r", committed=True):
-    """What a transaction polls."""
+    """Returns the poll of a transaction."""
     return (records, reader, committed, "")
 
 
@@ -32,7 +32,7 @@ def unwritten():
 
 
 def written_elsewhere():
-    """2 was sent to b."""
+    """Value 2 was sent to b."""
     story = Story()
     story.send(("b", 2, None), outcome=INFO)
     story.poll(("a", 0, 2))
@@ -60,7 +60,7 @@ def precommitted():
 
 
 def past_open():
-    """1 is at a:0 and not committed yet when 2, behind it, is read."""
+    """Value 1 is at a:0 and not committed yet when 2, after it, is read."""
     story = Story()
     story.send(("a", 2, 1), process="q")
     story.poll(("a", 1, 2))
@@ -94,7 +94,7 @@ def lost():
 
 
 def lost_in_a_transaction():
-    """Those who read everything saw it, those who read what is committed did not."""
+    """read_uncommitted readers have read it, read_committed readers have not."""
     story = Story()
     story.transaction(("a", 1, 0))
     story.send(("a", 2, 2))
@@ -104,7 +104,7 @@ def lost_in_a_transaction():
 
 
 def torn():
-    """Nobody knows of the commit; but one of its records is there, and one is not."""
+    """The outcome of the commit is unknown; one of its records exists, and one does not."""
     story = Story()
     story.transaction(("a", 1, 0), ("b", 2, 0), outcome=INFO)
     story.send(("b", 3, 2))
@@ -169,7 +169,7 @@ def skipped_inside():
 
 
 def skipped_what_is_not_committed():
-    """Who reads everything sees aborted records too."""
+    """read_uncommitted readers read aborted records, too."""
     story = Story()
     story.send(("a", 1, 0))
     story.transaction(("a", 2, 1), outcome=FAIL)
@@ -200,7 +200,7 @@ def stuck():
 
 
 def circular():
-    """Each reads what the other wrote. There is an early read, too, unless the times of the commits are unknown."""
+    """Each transaction reads the other's write. One read is early, too, unless the times of the commits are unknown."""
     story = Story()
     story.transaction(("a", 1, 0), polls=[during([("b", 0, 2)], "p")], commits=False)
     story.transaction(("b", 2, 0), polls=[during([("a", 0, 1)], "q")], commits=False, process="q")
@@ -208,7 +208,7 @@ def circular():
 
 
 def transformed(*outputs, committed):
-    """1 and 2 are the inputs, at 0 and 1; an output is (value, source)."""
+    """Values 1 and 2 are the inputs, at 0 and 1; an output is (value, source)."""
     story = Story()
     story.send(("in", 1, 0), ("in", 2, 1))
     for offset, (value, source) in enumerate(outputs):
@@ -331,7 +331,7 @@ def test_writing_by_turns_is_allowed():
 
 
 def test_a_circle_that_needs_a_write_edge_is_allowed():
-    """The second writes behind the first in a, and the first reads what the second wrote to b."""
+    """The second writes after the first in a, and the first reads the second's write in b."""
     story = Story()
     story.transaction(("a", 2, 1), ("b", 3, 0), process="q")
     story.transaction(("a", 1, 0), polls=[during([("b", 0, 3)], "p")])

@@ -1,4 +1,4 @@
-"""The processes of a run: each follows its steps with its client, and records its operations and their results.
+"""The processes of a run: each executes its steps with its client, and records its operations and their results.
 
 Knows nothing of faults, nor of what is correct.
 """
@@ -30,11 +30,11 @@ from tests.history.records import (
 PER_POLL = 50
 POLL_S = 0.2
 REST_S = (0.0, 0.03)
-"""Between two steps; without a rest a history grows faster than it says anything new."""
+"""The pause between two steps; without it a history grows faster than its information."""
 
 
 class Scene:
-    """What all processes of a run share: where the broker is, the history, and how long the logs are known to be."""
+    """The common part of all processes of a run: the broker's address, the history, and the known ends of logs."""
 
     def __init__(self, bootstrap: str, seed: int) -> None:
         self.bootstrap = bootstrap
@@ -57,7 +57,7 @@ class Scene:
 
 
 class Process:
-    """A worker at work, on a thread of its own."""
+    """A worker on its own thread."""
 
     def __init__(self, scene: Scene, worker: Worker, number: int, identities: Sequence[str]) -> None:
         self.scene, self.worker = scene, worker
@@ -82,7 +82,7 @@ class Process:
             for step in steps(self.scene.seed, self.worker, len(self.identities)):
                 if self.ending.is_set():
                     break
-                with contextlib.suppress(Lost):  # there is no client to be had; the step does not take place
+                with contextlib.suppress(Lost):  # without a client the step is skipped
                     getattr(self, step.kind)(step)
                 self.ending.wait(self.random.uniform(*REST_S))
             self._leave()
@@ -98,7 +98,7 @@ class Process:
     # ------------------------------------------------------------ what it has
 
     def _producer(self, transactional: bool) -> Producer:
-        """A producer that is ready; raises `Lost`."""
+        """Returns a producer that is ready; raises `Lost`."""
         if transactional not in self.producers:
             name = self.worker.client
             if not transactional and name.startswith("raw"):
@@ -158,7 +158,7 @@ class Process:
         self._positioning(lambda: reader.subscribe(step.keys), subscribed=True)
 
     def _reader_that(self, *, subscribes: bool) -> Consumer:
-        """One that has not done the other before.
+        """Returns a consumer that has not used the other kind of positioning.
 
         The response to an earlier request of librdkafka to its group would replace partitions that are assigned now.
         """
@@ -213,13 +213,13 @@ class Process:
                 if key:
                     self._send(producer, operation, sent, key)
                 else:
-                    with contextlib.suppress(Lost):  # of the consumer; the transaction goes on
+                    with contextlib.suppress(Lost):  # of the consumer; the transaction continues
                         self._poll(operation)
 
         self._transact(producer, operation, step, act, offsets=step.offsets)
 
     def transform(self, step: Step) -> None:
-        """Poll, send what was made of it, and the offsets, in one transaction; the same again if it fails."""
+        """Polls, sends the results and the offsets in one transaction, and repeats that if it fails."""
         producer = self._producer(True)
         reader = self._reader()
         if not self.positioned:
@@ -264,7 +264,7 @@ class Process:
         try:
             if drop:
                 raise Lost("as planned")
-            self._producer(True)  # a new one ends what the last one may have left
+            self._producer(True)  # a new one aborts the last one's transaction
             assert self.consumer is not None
             self.consumer.rewind()
         except (Lost, AssertionError):
@@ -291,7 +291,7 @@ class Process:
         sent.append(producer.send(key, text))
 
     def _poll(self, operation: Operation) -> list[Given]:
-        """What the reader is given next; raises `Lost` after it was dropped."""
+        """Returns the reader's next records; raises `Lost` after it was dropped."""
         reader = self._reader()
         if not self.positioned:
             raise Lost("it has not been told yet what to read")
@@ -318,7 +318,7 @@ class Process:
         *,
         offsets: bool,
     ) -> bool:
-        """Do this in a transaction that ends as the step says; whether it was committed."""
+        """Runs this in a transaction that ends as the step demands; returns whether it was committed."""
         sent: list[Sent] = []
         try:
             producer.begin()
@@ -353,7 +353,7 @@ class Process:
 
     @staticmethod
     def _positions(operation: Operation) -> dict[str, int]:
-        """Where to go on reading after what this operation polled."""
+        """Returns the positions after the polls of this operation."""
         return {key: offset + 1 for poll in operation.polls for key, offset, _ in poll.records}
 
     @staticmethod

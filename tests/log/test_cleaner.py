@@ -353,7 +353,7 @@ def test_uncommitted_records_are_not_cleaned(house):
 
 
 def test_records_that_are_not_fsynced_are_not_cleaned(house):
-    """A power cut could take them, after the older records of their keys were removed."""
+    """A power cut could lose them after the older records of their keys were removed."""
     log = house.create()
     house.fill(log, 100)
     flushes = []
@@ -398,7 +398,7 @@ def test_a_change_of_the_cleanup_policy(house, policy):
 
 
 def test_gaps_stay_when_the_policy_changes(house):
-    """Recovery does not take them for damage, even after a crash."""
+    """Recovery does not treat them as damage, even after a crash."""
     log = house.create()
     house.fill(log, 100)
     house.clock.advance(BACKOFF_S)

@@ -214,7 +214,7 @@ def test_what_was_just_written_is_cached(place):
     [(errno.EAGAIN, False), (errno.EOPNOTSUPP, True), (errno.EIO, True)],
 )
 def test_the_kernel_says_what_is_cached(tmp_path, monkeypatch, error, is_cached):
-    """A file system that cannot say so is read as if everything were cached."""
+    """A file system without this information is read as if everything were cached."""
     reads = []
 
     def preadv(fd, buffers, at, flags):

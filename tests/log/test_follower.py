@@ -1,4 +1,4 @@
-"""A follower becomes a copy of its source, wherever the two logs diverge, and also after deletions in between."""
+"""A follower becomes a copy of its source, wherever the two logs diverge, also after deletions."""
 
 import pytest
 from hypothesis import given
@@ -45,7 +45,7 @@ def content(log):
 
 
 def copy(follower, source, *, max_bytes=1 << 20):
-    """Fetches until the follower has caught up, as a fetcher does. Returns the answers."""
+    """Fetches until the follower has caught up, as a fetcher does. Returns the responses."""
     answers = []
     for _ in range(100):
         try:
@@ -277,6 +277,6 @@ def test_two_replicas_that_lead_in_turns(steps):
                 follower.handle_out_of_range(log.log_start_offset, log.log_end_offset, 0)
     follower, source = Follower(logs[1 - leader]), LogSource(logs[leader])
     copy(follower, source)
-    start = follower.log.log_start_offset  # a deletion that the new leader had not learned of
+    start = follower.log.log_start_offset  # a deletion that the new leader did not know
     assert content(follower.log) == [each for each in content(source.log) if each[0] >= start]
     assert follower.log.log_end_offset == source.log.log_end_offset

@@ -15,7 +15,7 @@ MINUTE_S = 60
 
 
 class Slow:
-    """Background work that is done in :meth:`work`."""
+    """Background work that :meth:`work` runs."""
 
     def __init__(self):
         self.waiting = []

@@ -229,7 +229,7 @@ class LogBesideAList(RuleBasedStateMachine):
         self.adjust_after_crash()
 
     def adjust_after_crash(self):
-        """Takes over what a crash may leave in one way or another."""
+        """Adopts the state after a crash where several states are valid."""
         end, found = self.log.log_end_offset, self.log.leader_epochs.entries
         if [entry for entry in found if entry[1] < end] == [entry for entry in self.epochs if entry[1] < end]:
             self.epochs = list(found)  # the epoch of deleted records may start at the log's end
@@ -345,7 +345,7 @@ class CompactedLogBesideAList(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([1, 3, 30, 70]))
     def wait(self, seconds):
-        """Lets time pass: the cleaner runs, checkpoints are written, replaced files are deleted."""
+        """Advances the clock: the cleaner runs, checkpoints are written, replaced files are deleted."""
         self.broker.clock.advance(seconds)
 
     @rule()

@@ -22,7 +22,7 @@ KEY = ("t", 0)
 
 
 class Turns(ManualClock):
-    """A clock by which each turn of the loop takes a millisecond."""
+    """A clock on which each turn of the loop takes a millisecond."""
 
     def call_later(self, delay, callback, *args):
         return super().call_later(max(delay, 0.001), callback, *args)
@@ -78,11 +78,11 @@ class Node:
         self.manager.moves.start(self.log, next(each for each in self.manager.directories if each.path == name))
 
     def turn(self):
-        """One turn of the loop."""
+        """Runs one turn of the loop."""
         self.clock.advance(0.001)
 
     def finish(self):
-        """Runs until no move is under way."""
+        """Runs until no move is in progress."""
         for _ in range(10_000):
             if not self.manager.moves.under_way:
                 return
@@ -524,7 +524,7 @@ def test_a_crash_between_the_renames(node, batch):
 
 
 class OneGone(MemoryFiles):
-    """Files of which one directory fails."""
+    """Files with one failing directory."""
 
     gone = ""
 

@@ -110,7 +110,7 @@ def test_only_segments_after_the_recovery_point_are_checked(memory_tool, monkeyp
     bases = [segment.base_offset for segment in log.segments]
     first = max(slot for slot, base in enumerate(bases) if base <= recovery_point)
     assert checked == bases[first:]
-    # Of the segment before only the end is read, which may overlap after a truncation.
+    # Only the end of the segment before is read, which may overlap after a truncation.
     files = {segment.path(".log") for segment in log.segments[max(first - 1, 0) :]}
     assert {path for path in read if path.endswith(".log")} == files
 

@@ -18,7 +18,7 @@ from barnabas.testing.faults import FaultyFile, FaultyFiles
 ID = bytes(range(16))
 DIRECTORY = "/data/t-0"
 LATEST = 12
-"""Timestamps are from 0 to here, so that many are equal."""
+"""Timestamps are from 0 to this one, so that many are equal."""
 
 
 class Model:
@@ -32,7 +32,7 @@ class Model:
             segment_bytes=600,
             index_interval_bytes=100,
             file_delete_delay_ms=0,
-            cleanup_policy=frozenset({"compact"}),  # otherwise recovery takes a gap for damage
+            cleanup_policy=frozenset({"compact"}),  # otherwise a gap is damage for recovery
         )
         self.log = create_log(self.services, DIRECTORY, "t", 0, ID, self.config, now_ms=0)
         self.compression = compression

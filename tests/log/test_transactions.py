@@ -261,7 +261,7 @@ def test_an_invalid_marker_is_refused(writer, key, value):
     ],
 )
 def test_markers_in_the_usual_and_in_other_forms(kind, otherwise):
-    """The form that brokers write is parsed at once, other forms as records."""
+    """The form that brokers write is parsed directly, other forms as records."""
     options = dict(otherwise)
     value = options.pop("value", b"\0\0" + options.pop("epoch", 12).to_bytes(4, "big", signed=True))
     key = options.pop("key", b"\0\0") + control_key(kind)[2:]

@@ -1,4 +1,4 @@
-"""What a scrape shows after clients of every kind have done something, read by Prometheus's own parser."""
+"""The metrics after requests of clients of every kind, parsed by Prometheus's own parser."""
 
 import shutil
 import subprocess
@@ -204,7 +204,7 @@ def test_openmetrics_for_those_who_ask_for_it(broker):
 
 PROMTOOL = shutil.which("promtool")
 STYLE = 3
-"""Its exit code if it can read a scrape and dislikes names in it."""
+"""The exit code of a valid scrape with unusual names."""
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed (Debian's package prometheus)")
@@ -213,7 +213,7 @@ def test_promtool_accepts_a_scrape(broker):
     scrape = Scrape(broker).text
     checked = subprocess.run([PROMTOOL, "check", "metrics"], input=scrape, capture_output=True, text=True, timeout=60)
     assert checked.returncode in (0, STYLE), checked.stderr
-    # It has its own taste in names. Those of Apache Kafka, by the rules of the JMX exporter, are not to it.
+    # The checker's style differs from Apache Kafka's names, which are those of the JMX exporter.
     assert not [line for line in checked.stderr.splitlines() if line.startswith("barnabas_")]
 
 
@@ -246,7 +246,7 @@ def test_topics_without_traffic_take_no_place_among_the_counted(broker):
 
 @pytest.mark.parametrize("base_offset, failed", [(-1, 1), (5, 0)])
 def test_a_batch_that_was_appended_has_not_failed_for_its_topic(base_offset, failed):
-    """As at Apache Kafka: an acks=all that is not safe in time is an error of the request only."""
+    """As in Apache Kafka: an acks=all that is not safe in time is only an error of the request."""
     row = ProduceResponse.TopicProduceResponse.PartitionProduceResponse(
         index=0, error_code=RequestTimedOut.code, base_offset=base_offset
     )
@@ -268,7 +268,7 @@ def test_quantiles_are_ends_of_buckets():
 
 
 def test_what_coordinators_append_counts_for_their_topics(broker):
-    """As at Apache Kafka, whose counts are those of ``ReplicaManager.appendToLocalLog``."""
+    """As in Apache Kafka, where ``ReplicaManager.appendToLocalLog`` counts."""
     broker.create_topic("invoices")
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "teller"})
     producer.init_transactions(30)

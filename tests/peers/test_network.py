@@ -22,7 +22,7 @@ OTHER = 2
 
 
 class Asking:
-    """Node 1, on the test's own loop. ``endpoint`` is where node 2 is."""
+    """Node 1, on the test's own loop. ``endpoint`` is the address of node 2."""
 
     def __init__(self, endpoint, **configs):
         self.endpoint = endpoint
@@ -50,7 +50,7 @@ def at(port):
 
 
 class Other:
-    """A node that answers ApiVersions, and then does what the test says: ``serve(reader, writer, header)``."""
+    """A node that responds to ApiVersions, and then calls ``serve(reader, writer, header)``."""
 
     def __init__(self, serve, versions=((3, 0, 13), (18, 0, 4))):
         self._serve = serve
@@ -151,9 +151,7 @@ def test_responses_come_in_any_pieces(size, cut):
     async def serve(writer, correlation_id, version):
         frame = metadata_frame(correlation_id, 1, size if size < 30_000 else 30_000)
         body = bytes(size) if size >= 30_000 else b""
-        frame = (
-            struct.pack(">i", len(frame) - 4 + len(body)) + frame[4:] + body
-        )  # what comes after a message is ignored
+        frame = struct.pack(">i", len(frame) - 4 + len(body)) + frame[4:] + body  # bytes after a message are ignored
         head = frame[: cut * 3] if cut < 10 else frame[:cut]
         for index in range(0, len(head), cut):
             writer.write(head[index : index + cut])
@@ -212,7 +210,7 @@ def test_a_silent_node_is_disconnected_after_the_timeout_and_connected_again():
         struct.pack(">ii", 4, 99),  # no request has this correlation id
         struct.pack(">i", -1),
         struct.pack(">i", 3) + b"abc",
-        None,  # cut
+        None,  # a closed connection
     ],
 )
 def test_a_node_that_answers_badly_is_left(answer):
@@ -337,7 +335,7 @@ def test_client_ids():
 
 
 class Mute:
-    """A node that lets others connect, and says nothing."""
+    """A node that accepts connections, and sends nothing."""
 
     async def __aenter__(self):
         self._server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)

@@ -27,7 +27,7 @@ A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b",
 
 
 def broker(begin: int, end: int, times: Mapping[int, int] | None = None):
-    """A partition like every other: what ListOffsets answers for it; -1 for a time that no record has."""
+    """Returns the ListOffsets of a fake whose partitions are all alike; -1 for a time without a record."""
 
     def ask(asks: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         answers = {EARLIEST: begin, LATEST: end, **(times or {})}
@@ -176,7 +176,7 @@ def test_a_micro_batch_goes_on_where_the_last_one_ended() -> None:
         # partitions added, a topic that matches newly
         (StreamOffset({A0: 5}), StreamOffset({A0: 6, A1: 2}), {A1: 0}, [("a", 0, 5, 6), ("a", 1, 0, 2)], None),
         (StreamOffset({A0: 5}), StreamOffset({A0: 5, B0: 2}), {B0: 0}, [("a", 0, 5, 5), ("b", 0, 0, 2)], None),
-        # a new partition that has lost records before anybody read them
+        # a new partition that has lost records before they were read
         (
             StreamOffset({}),
             StreamOffset({A0: 9}),
@@ -187,7 +187,7 @@ def test_a_micro_batch_goes_on_where_the_last_one_ended() -> None:
         # deleted
         (StreamOffset({A0: 5, B0: 1}), StreamOffset({A0: 6}), {}, [("a", 0, 5, 6)], "b-0: lost"),
         (StreamOffset({A0: 5}), StreamOffset({A0: 6, A1: 3}), {}, [("a", 0, 5, 6)], "a-1: deleted before its first"),
-        # deleted and made again
+        # deleted and created again
         (
             StreamOffset({A0: 5}, {"a": "x"}),
             StreamOffset({A0: 9}, {"a": "y"}),
@@ -195,7 +195,7 @@ def test_a_micro_batch_goes_on_where_the_last_one_ended() -> None:
             [("a", 0, 0, 9)],
             "topic a was deleted and created again",
         ),
-        # cut off by an unclean election
+        # truncated by an unclean election
         (StreamOffset({A0: 5}), StreamOffset({A0: 3}), {}, [], "a-0: it ends at offset 3, but was read up to offset 5"),
         # a checkpoint without ids, of Spark's own source or of brokers before 2.8
         (StreamOffset({A0: 5}), StreamOffset({A0: 6}, {"a": "x"}), {}, [("a", 0, 5, 6)], None),

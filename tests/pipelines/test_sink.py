@@ -1,4 +1,4 @@
-"""The schema of the sink, and the writes of a task. Of Spark only the task context is used."""
+"""The schema of the sink, and the writes of a task. Only Spark's task context is used."""
 
 import json
 import pickle
@@ -41,7 +41,7 @@ def topic(broker: Broker) -> str:
 
 @pytest.fixture
 def options(broker: Broker, topic: str) -> Iterator[Callable[..., WriteOptions]]:
-    """The sink's, as a query gives them."""
+    """Returns the sink's options, as a query passes them."""
     clients = set()
 
     def made(scope: str = STREAM_WRITE, **changes: str) -> WriteOptions:
@@ -57,7 +57,7 @@ def options(broker: Broker, topic: str) -> Iterator[Callable[..., WriteOptions]]
 
 @pytest.fixture
 def task(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Be this task of this batch of this query."""
+    """Sets this process's task, batch and query."""
 
     def be(query: str | None, batch: int | None, number: int) -> None:
         found = {QUERY_ID: query, BATCH_ID: None if batch is None else str(batch)}
@@ -147,7 +147,7 @@ def test_the_error_of_a_task_is_told_though_its_transaction_stays_open(
 def test_of_two_attempts_at_a_time_one_writes(
     broker: Broker, topic: str, options: Callable[..., WriteOptions], task: Callable[..., None]
 ) -> None:
-    """The second, begun while the first is in the midst of its rows, ends the first's transaction."""
+    """The second attempt begins while the first one writes rows, and aborts its transaction."""
     chosen, id_ = options(delivery="exactly-once", **{"kafka.linger.ms": "0"}), query()
     second: list[Written] = []
 
@@ -193,7 +193,7 @@ def test_a_batch_that_is_split_otherwise_when_it_is_repeated_is_an_error(
 def test_queries_do_not_know_of_each_other(
     broker: Broker, topic: str, options: Callable[..., WriteOptions], task: Callable[..., None]
 ) -> None:
-    """Not even where one has the sink's name of the other: its batches began anew, with its checkpoint."""
+    """Even with the same sinkId: the batches of the second query begin anew, with its checkpoint."""
     for sink in ({}, {"sinkId": f"sink-{uuid.uuid4()}"}):
         before = len(committed(broker, topic))
         for start in (0, 10):

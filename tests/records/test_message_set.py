@@ -1,4 +1,4 @@
-"""Message sets of formats v0 and v1: round trips, what other libraries write and read, and lies."""
+"""Message sets of formats v0 and v1: round trips, those of other libraries, and invalid ones."""
 
 import struct
 import zlib
@@ -72,7 +72,7 @@ def test_round_trip(contents, magic, codec, first) -> None:
 @given(contents=CONTENTS, magic=st.sampled_from(MAGICS), codec=st.sampled_from([Compression.NONE, *CODECS]))
 def test_other_libraries_both_ways(builder, reader, contents, magic, codec) -> None:
     if codec is Compression.LZ4 and not magic:
-        return  # they refuse it, or want another library for it
+        return  # they refuse it, or need another library for it
     theirs = builder(magic, int(codec), 1 << 30)
     for at, (key, value, timestamp) in enumerate(contents):
         theirs.append(at, timestamp=timestamp, key=key, value=value)
@@ -167,7 +167,10 @@ def test_wrappers_that_are_none(wrapper, error) -> None:
 def test_a_wrapper_whose_offset_is_below_those_inside() -> None:
     wrapper = bytearray(build_wrapper(as_records([(None, b"a", 1), (None, b"b", 2)], 10), 1, Compression.GZIP))
     wrapper[7] = 0
-    assert [record.offset for record in read(bytes(wrapper[:8]) + bytes(wrapper[8:]))] == [0, 1]  # as librdkafka once
+    assert [record.offset for record in read(bytes(wrapper[:8]) + bytes(wrapper[8:]))] == [
+        0,
+        1,
+    ]  # as librdkafka did once
     inside = build_messages([Record(3, T0, None, b"a"), Record(9, T0, None, b"b")], 1)
     packed = zlib.compress(b"".join(inside), wbits=31)
     with pytest.raises(InvalidRecord):

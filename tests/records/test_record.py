@@ -1,4 +1,4 @@
-"""Records read out of batches: what real programs wrote, what other libraries write, and lies."""
+"""Records read from batches: of real programs, of other libraries, and invalid ones."""
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch as TheirBatch
@@ -157,7 +157,7 @@ def test_a_control_record_of_the_future() -> None:
 
 
 def record(*, size=None, attributes=0, timestamp=0, offset=0, key=b"k", value=b"v", count=0, rest=b"") -> bytes:
-    """One record, with what is to be wrong with it."""
+    """Returns one record, with the given invalid fields."""
     out = bytearray([attributes])
     write_varint(timestamp, out)
     write_varint(offset, out)
@@ -218,7 +218,7 @@ def test_lies(lie) -> None:
     [
         (record(attributes=0x55), Record(0, 1000, b"k", b"v")),
         (record(timestamp=-1100, offset=-3), Record(-3, -100, b"k", b"v")),
-        (b"\x0c\0\0\0\x09\x01\0", Record(0, 1000, None, None)),  # a length of -5 is null as well
+        (b"\x0c\0\0\0\x09\x01\0", Record(0, 1000, None, None)),  # a length of -5 is null, too
         (record(count=1, rest=b"\x04\xff\xfe\x00"), Record(0, 1000, b"k", b"v", (("\ufffd\ufffd", b""),))),
     ],
 )
@@ -231,7 +231,7 @@ def test_taken_all_the_same(body, expected) -> None:
 def test_a_timestamp_beyond_64_bits(timestamp) -> None:
     body = record(timestamp=timestamp)
     batch = batch_of(body, 1)
-    batch.base_timestamp = timestamp  # as if the header had said so
+    batch.base_timestamp = timestamp  # as in the header
     with pytest.raises(InvalidRecord):
         list(records_of(batch))
 

@@ -1,4 +1,4 @@
-"""What producers may send: each case as Apache Kafka 4.3.1 answered it, but for those that say otherwise."""
+"""Valid and invalid batches of producers: results as of Apache Kafka 4.3.1, except where noted."""
 
 import struct
 
@@ -51,7 +51,7 @@ def batch(
     body=TWO, count=2, *, last=None, codec=0, attributes=0, base=NOW, latest=NOW,
     producer=(-1, -1, -1), offset=0, magic=2, packed=False,
 ) -> bytearray:  # fmt: skip
-    """A batch that may lie in every field, but for its length and CRC."""
+    """Returns a batch with any values of its fields; length and CRC are right."""
     if codec and not packed:
         body = compress(Compression(codec), body)
     out = bytearray(HEADER_SIZE) + body
@@ -175,8 +175,14 @@ RECORDS = {
     "LogAppendTime, too far ahead": (batch(attributes=8, latest=LATE), InvalidTimestamp),
     "LogAppendTime without a time": (batch(attributes=8, latest=-1), InvalidTimestamp),
     "LogAppendTime without a time, gzip": (batch(attributes=8, latest=-1, codec=1), InvalidTimestamp),
-    "a timestamp beyond 64 bits": (batch(record(-(2**63)), 1, base=-5, latest=-5), InvalidRecord),  # Apache: it wraps
-    "a size that a compressed record does not have": (batch(record(size=3), 1, codec=1), InvalidRecord),  # Apache: 0
+    "a timestamp beyond 64 bits": (
+        batch(record(-(2**63)), 1, base=-5, latest=-5),
+        InvalidRecord,
+    ),  # Apache Kafka: wraps
+    "a size that a compressed record does not have": (
+        batch(record(size=3), 1, codec=1),
+        InvalidRecord,
+    ),  # Apache Kafka: NONE
 }
 
 PACKED = {
@@ -406,10 +412,12 @@ def test_a_batch_may_grow_too_large() -> None:
 def test_bombs() -> None:
     data = bytes(batch(record(value=bytes(50 << 20)), 1, codec=4))
     assert len(data) < 16 << 10
-    assert code_of(data) == NONE  # large inside: it is not looked into
+    assert code_of(data) == NONE  # large inside, but not decompressed
     assert code_of(data, ProducePolicy(log_append_time=True)) == NONE
     assert code_of(data, ProducePolicy(compression=Compression.NONE)) == MessageTooLarge.code
-    assert code_of(data, ProducePolicy(compacted=True)) == MessageTooLarge.code  # Apache unpacks it, and takes it
+    assert (
+        code_of(data, ProducePolicy(compacted=True)) == MessageTooLarge.code
+    )  # Apache Kafka decompresses and accepts it
 
 
 def test_a_count_that_lies_by_far_is_found_in_large_batches_too() -> None:

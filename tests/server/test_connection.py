@@ -13,7 +13,7 @@ from barnabas.server.connection import Connection, Throttled
 
 
 class Transport:
-    """Takes what is written; says what was done to it."""
+    """Records writes and other calls."""
 
     def __init__(self):
         self.written = b""
@@ -41,7 +41,7 @@ class Transport:
 
 
 class Echo:
-    """Answers a frame with itself, in brackets; one that begins with "later" when the test says so."""
+    """Responds to a frame with its bytes in brackets; to one that begins with "later" when the test says so."""
 
     max_request_bytes = None
 
@@ -89,7 +89,7 @@ class Owner:
 
 
 class Loop:
-    """An event loop in which time passes when the test says so."""
+    """An event loop whose time the test advances."""
 
     def __init__(self):
         self.clock = ManualClock()
@@ -98,7 +98,7 @@ class Loop:
 
 @pytest.fixture
 def served():
-    """What answers the client: the frames that have reached it, and the answers that it owes."""
+    """The dispatcher, with the received frames and the pending responses."""
     return Echo()
 
 
@@ -116,7 +116,7 @@ class Client:
         self.connection.connection_made(self.transport)
 
     def send(self, data):
-        """As the event loop does: into the buffer that the connection offers, as much as fits at a time."""
+        """Receives data as the event loop does: into the buffer of the connection, as much as fits at a time."""
         data = memoryview(data)
         while len(data):
             assert self.transport.is_reading

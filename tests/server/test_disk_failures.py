@@ -1,5 +1,5 @@
-"""A disk fails under a running broker: the errors of clients, the partitions that are still served, and the state after
-a restart.
+"""Failures of a disk under a running broker: the errors of clients, the partitions that are still served, and the state
+after a restart.
 """
 
 import contextlib
@@ -114,7 +114,7 @@ class Asking:
         return {each.partition_index: each for each in self.client.ask(request, 9).topics[0].partitions}
 
     def ask_for(self, name, partitions):
-        """The answer to CreateTopics, None when the connection was closed instead."""
+        """Returns the response to CreateTopics, None if the connection was closed instead."""
         topic = CreateTopicsRequest.CreatableTopic(
             name=name, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
         )
@@ -148,7 +148,7 @@ class Asking:
         )
 
     def errors(self, index):
-        """What each of the APIs answers for that partition, Produce first."""
+        """Returns the errors of the APIs for that partition, Produce first."""
         answers = [
             self.produce(index),
             self.fetch(index),
@@ -215,7 +215,7 @@ def test_one_of_two_directories_fails(failure, caplog):
 
 
 def test_a_directory_fails_that_old_metadata_has_no_place_for():
-    """Nobody can write down that its partitions have no leader: the broker itself refuses them, until it is back."""
+    """The metadata cannot record it: the broker itself refuses its partitions until it is online again."""
     files = FaultyFiles(under="/b/")
     with (
         Broker(files=files, log_dirs="/a,/b", features={"metadata.version": 16}) as broker,
@@ -239,7 +239,7 @@ def test_a_directory_fails_that_old_metadata_has_no_place_for():
 
 
 def test_a_directory_that_is_broken_at_the_start(caplog):
-    """What is in it is not served, nor made anew elsewhere; and it is back when the directory is."""
+    """Its partitions are not served, nor created elsewhere, and are served again when the directory is online."""
     files = FaultyFiles()
     with Broker(files=files, log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
         broker.create_topic("orders", partitions=PARTITIONS)
@@ -263,7 +263,7 @@ def test_a_directory_that_is_broken_at_the_start(caplog):
 
 
 def test_the_directory_of_the_metadata_log_is_broken_at_the_start():
-    """Another metadata log must not begin in the other directory."""
+    """The other directory must not start a new metadata log."""
     files = FaultyFiles()
     with Broker(files=files, log_dirs="/a,/b") as broker:
         broker.create_topic("orders")
@@ -346,7 +346,7 @@ def test_a_change_to_the_metadata_that_does_not_reach_the_disk_is_not_answered_a
         broker.on_fatal = reasons.append
         files.fail_now(errno.EIO, "fsync")
         asking.client.socket.settimeout(0.5)
-        # The broker stops, and then there is no answer; but an error may be on its way before that.
+        # The broker stops without a response, but an error may be sent before.
         with contextlib.suppress(TimeoutError):
             answer = asking.ask_for("orders", 1)
             assert answer is None or [topic.error_code for topic in answer.topics] == [NotController.code]

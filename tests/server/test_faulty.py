@@ -60,7 +60,7 @@ class Bench:
         self.outcomes = []
 
     def ask(self, request, seconds=0.0):
-        """Returns the bytes of the answer, or None if there is no answer in time."""
+        """Returns the bytes of the response, or None if there is none in time."""
         answer = self.responder.respond(memoryview(framed(request, self.version, 7))[4:])
         if not isinstance(answer, list):
             answer.then(self.outcomes.append)

@@ -30,7 +30,7 @@ ALICE = Principal("User", "alice")
 
 
 class Client:
-    """One connection's dispatcher."""
+    """The dispatcher of one connection."""
 
     def __init__(self, broker, principal=ALICE, listener="PLAINTEXT"):
         self.broker = broker
@@ -38,7 +38,7 @@ class Client:
         self.dispatcher = Dispatcher(broker, session)
 
     def ask(self, request, version):
-        """The response, and for how many seconds the connection is not read after it."""
+        """Returns the response, and for how many seconds the connection is muted."""
         answer = self.dispatcher.respond(memoryview(bytearray(framed(request, version)))[4:])
         if isinstance(answer, Later):
             found = []
@@ -56,7 +56,7 @@ class Client:
         return decoded, seconds
 
     def set(self, entity, **values):
-        """Quotas of an entity; None removes one."""
+        """Sets quotas of an entity; None removes one."""
         entry = Entry(
             entity=[Entry.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()],
             ops=[Entry.OpData(key=key, value=value or 0.0, remove=value is None) for key, value in values.items()],
@@ -65,7 +65,7 @@ class Client:
         assert response.entries[0].error_code == 0, response
 
     def create(self, *names, partitions=1, version=7, validate_only=False):
-        """The error codes, and the throttle time."""
+        """Creates topics; returns the error codes, and the throttle time."""
         request = CreateTopicsRequest(
             topics=[
                 CreateTopicsRequest.CreatableTopic(
@@ -264,7 +264,7 @@ def test_a_follower_is_not_subject_to_quotas(alice):
 
 
 class SlowClock(ManualClock):
-    """Time passes whenever somebody looks."""
+    """A clock that advances whenever it is read."""
 
     step = 0.0
 
@@ -390,7 +390,7 @@ def test_names_of_hosts_are_limited_by_their_addresses(broker):
 
 
 class Transport:
-    """Says what was done to it."""
+    """Records the calls."""
 
     def __init__(self, host="127.0.0.1"):
         self.peer, self.is_reading, self.was_aborted, self.is_closed = (host, 50000), True, False, False
@@ -412,7 +412,7 @@ class Transport:
 
 
 class Door:
-    """A listener without a socket, on a broker by a clock that the test moves."""
+    """A listener without a socket, on a broker with a manual clock."""
 
     def __init__(self, **properties):
         self.broker = opened_broker(**properties)

@@ -30,7 +30,7 @@ FIND = FindCoordinatorRequest(key_type=0, key="g", coordinator_keys=["g"])
 
 
 class Expiring(Plain):
-    """PLAIN whose credentials end 500 ms after they have arrived."""
+    """PLAIN whose credentials expire 500 ms after the authentication."""
 
     def begin(self, time_ms):
         self.time_ms = time_ms
@@ -42,7 +42,7 @@ class Expiring(Plain):
 
 
 class Peer:
-    """A client of one gate, and the broker behind it."""
+    """A client of one gate, and its broker."""
 
     def __init__(self, max_reauth_ms=0, version=1):
         self.clock = ManualClock()
@@ -61,7 +61,7 @@ class Peer:
         self.gate = SaslGate(Dispatcher(broker, self.session), settings)
 
     def bytes_of(self, frame):
-        """The answer to a frame, and whether the connection is closed then."""
+        """Returns the response to a frame, and whether the connection is closed then."""
         try:
             answer = self.gate.respond(memoryview(frame))
         except CloseConnection as reason:

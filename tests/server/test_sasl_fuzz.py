@@ -38,7 +38,7 @@ TOKENS = (
 
 
 def frames_of_clients():
-    """What clients send before they are let in, each whole, and some with a lie."""
+    """Frames that clients send before they are authenticated, complete ones, and some with wrong fields."""
     known = [framed(ApiVersionsRequest(client_software_name="x", client_software_version="1"), v) for v in range(5)]
     known += [framed(SaslHandshakeRequest(mechanism=name), version)
               for name in ("PLAIN", "SCRAM-SHA-256", "nope", "") for version in (0, 1)]  # fmt: skip
@@ -78,7 +78,7 @@ def new_gate(max_reauth_ms):
 
 
 def changed(frame, changes):
-    """The frame with some bytes replaced, cut off or put in."""
+    """Returns the frame with some bytes replaced, removed or inserted."""
     data = bytearray(frame)
     for place, kind, byte in changes:
         at = place % (len(data) + 1)
@@ -98,7 +98,7 @@ SENT = st.one_of(st.builds(changed, st.sampled_from(FRAMES), CHANGES), st.binary
 @settings(max_examples=300, deadline=None)
 @given(st.lists(SENT, max_size=6))
 def test_nobody_is_let_in_without_a_proof(frames):
-    """A frame is answered, or ends the connection by one of the ways that it may end."""
+    """A frame has a response, or closes the connection in one of the expected ways."""
     gate, session = new_gate(0)
     for frame in frames:
         try:
@@ -113,13 +113,13 @@ def test_nobody_is_let_in_without_a_proof(frames):
 @settings(max_examples=300, deadline=None)
 @given(st.lists(SENT, max_size=6))
 def test_who_is_in_stays_who_he_is(frames):
-    """Re-authentication with anything but the right token changes nobody's name."""
+    """Re-authentication with a wrong token does not change the principal."""
     gate, session = new_gate(10_000)
     for request in (SaslHandshakeRequest(mechanism="PLAIN"), SaslAuthenticateRequest(auth_bytes=b"\0alice\0secret")):
         gate.respond(memoryview(framed(request, 1)[4:]))
     for frame in frames:
         if len(frame) >= 2 and struct.unpack_from(">h", frame)[0] not in SASL_KEYS:
-            continue  # what the broker behind the gate makes of it is tested elsewhere
+            continue  # requests behind the gate are tested elsewhere
         try:
             answer = gate.respond(memoryview(frame))
         except (CloseConnection, MalformedMessage):
@@ -153,7 +153,7 @@ def configs(directory, **more):
 
 
 def some_frames(chance):
-    """What one stranger sends: frames, most of which are nearly right; now and then a size that lies."""
+    """Returns the frames of one client, most of which are nearly valid; sometimes a wrong size."""
     for _ in range(chance.randint(1, 4)):
         frame = chance.choice(FRAMES)
         if chance.random() < 0.7:
@@ -164,7 +164,7 @@ def some_frames(chance):
 
 
 async def a_stranger(port, chance):
-    """Sends, and reads until the broker closes or the stranger goes. Returns the number of frames."""
+    """Sends frames, and reads until either side closes. Returns the number of frames."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     frames = list(some_frames(chance))
     try:
@@ -190,7 +190,7 @@ async def logs_in(port):
 
 
 async def a_silent_one(directory, said):
-    """Returns what a stranger reads who says this, and then nothing."""
+    """Sends these bytes, and nothing else; returns the received bytes."""
     server = Server(configs(directory, **{"connections.max.idle.ms": "50"}))
     await server.start()
     try:
@@ -213,7 +213,7 @@ def test_who_does_not_go_on_is_closed(tmp_path, said):
 
 
 def test_a_stranger_who_announces_much_is_closed(tmp_path):
-    """``sasl.server.max.receive.size`` is half of a megabyte; a client who is known may send more."""
+    """``sasl.server.max.receive.size`` is half a megabyte; an authenticated client may send more."""
     assert asyncio.run(a_silent_one(tmp_path, struct.pack(">i", 524_289))) == b""
 
 
@@ -232,7 +232,7 @@ async def strangers(directory, total):
 
 @pytest.mark.parametrize("total", [5_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 def test_frames_over_a_socket(tmp_path, caplog, total):
-    """No frame is our error, and after them all a client logs in."""
+    """No frame causes an error of ours, and a client can log in afterwards."""
     caplog.set_level("ERROR")
     asyncio.run(strangers(tmp_path, total))
     assert not caplog.records

@@ -139,7 +139,7 @@ def admitted(broker):
 
 
 def eventually(condition, tries=200):
-    """A condition that another thread makes true; each try is a round trip of its own."""
+    """Waits for a condition that another thread makes true; each try is a round trip."""
     return any(condition() for _ in range(tries))
 
 
@@ -198,7 +198,7 @@ def test_a_port_that_is_taken_is_named():
 
 
 def test_a_client_that_does_not_read_is_not_read(broker):
-    """It asks for far more than the sockets hold; what the broker keeps for it stays small."""
+    """Its responses are far larger than the socket buffers; the broker's buffer stays small."""
     broker.reset()
     broker.create_topic("big")
     batch = bytes(build_batch([(None, os.urandom(900_000), 0)]))

@@ -51,7 +51,7 @@ def port_of(broker, name):
 
 
 class TlsClient(Client):
-    """A client with TLS; ``name`` is the common name of the certificate that it shows."""
+    """A client with TLS; ``name`` is the common name of its certificate."""
 
     def __init__(self, port, authority, *, name=None, context=None):
         super().__init__(port)
@@ -89,7 +89,7 @@ def test_what_is_written_is_read_again(broker, authority, size):
 
 
 class Late:
-    """Lets the second step of each handshake wait: for the client the handshake is finished by then."""
+    """Delays the second step of each handshake, when it is finished for the client."""
 
     def __init__(self, background):
         self.background, self.steps, self.may_go_on = background, 0, threading.Event()
@@ -146,7 +146,7 @@ def test_requests_byte_by_byte_and_many_at_once(broker, authority):
 
 
 def test_a_client_that_does_not_read_is_not_read(broker, authority):
-    """It asks for far more than the sockets hold. What the broker keeps for it stays small, and nothing is lost."""
+    """Its responses are far larger than the socket buffers. The broker's buffer stays small, and nothing is lost."""
     broker.create_topic("unread")
     batch = bytes(build_batch([(None, os.urandom(900_000), 1_700_000_000_000)]))
     topic_data, fetch_topic = ProduceRequest.TopicProduceData, FetchRequest.FetchTopic
@@ -191,7 +191,7 @@ def test_a_certificate_says_who_the_client_is(broker, authority):
 
 
 def refused(port, authority, caplog, **how):
-    """What the log says of a client that is not let in."""
+    """Returns the log lines about a refused client."""
     caplog.set_level(logging.INFO, "barnabas")
     caplog.clear()
     with contextlib.suppress(OSError), TlsClient(port, authority, **how) as client:
@@ -295,7 +295,7 @@ def test_a_broker_that_stops_ends_handshakes(authority):
 
 
 def test_sasl_over_tls(authority):
-    """The certificate that the client shows does not say who it is; SASL does."""
+    """SASL defines the principal, not the certificate of the client."""
     user = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
     configs = {
         "listeners": "SASL_SSL://127.0.0.1:0",

@@ -1,6 +1,6 @@
-"""Malformed clients of a TLS listener: broken, cut, slow, huge and missing handshakes cost one connection each.
+"""Malformed clients of a TLS listener: broken, truncated, slow, huge and missing handshakes only cost their connection.
 
-Everything is drawn from one seed. Who the broker turns away gets one line in the log; who leaves gets one at most.
+Everything is drawn from one seed. A refused client has one line in the log; one that disconnects has at most one.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ AT_ONCE = 20
 ASK = framed(ApiVersionsRequest(client_software_name="fuzz", client_software_version="1"), 4)
 HANDSHAKE, ALERT, CHANGE_CIPHER_SPEC, APPLICATION = 22, 21, 20, 23
 MOST_GROWTH = 24 << 20
-"""How many bytes the process may grow by after its first strangers: caches of the allocator and of OpenSSL."""
+"""The maximum growth of the process after the first clients, in bytes: caches of the allocator and of OpenSSL."""
 
 
 def configs(directory, authority):
@@ -50,26 +50,26 @@ def record(kind, data, version=b"\3\3"):
 
 
 def plain_text(chance):
-    """HTTP, Kafka without TLS, and anything that does not begin like TLS."""
+    """Returns HTTP, Kafka without TLS, or other bytes that do not begin like TLS."""
     noise = bytes([chance.choice([0, 1, 2, 24, 80, 255])]) + chance.randbytes(chance.randint(20, 400))
     return chance.choice([b"GET / HTTP/1.1\r\nHost: broker\r\n\r\n", ASK * 3, b"\0\0\0\x2a" + bytes(60), noise])
 
 
 def huge_hello(chance):
-    """A message of up to 16 MiB, of which more comes than a handshake may have."""
+    """Returns a message of up to 16 MiB, larger than a handshake may be."""
     said = b"\1" + struct.pack(">I", chance.randint(300_000, 0xFFFFFF))[1:]
     piece = chance.randbytes(1 << 14)
     return record(HANDSHAKE, said + piece[4:]) + record(HANDSHAKE, piece) * 20
 
 
 def not_a_hello(chance):
-    """A record of TLS that no handshake begins with."""
+    """Returns a TLS record with which no handshake begins."""
     first = record(chance.choice([APPLICATION, CHANGE_CIPHER_SPEC]), chance.randbytes(chance.randint(1, 300)))
     return first + record(HANDSHAKE, b"\2\0\0\4abcd")
 
 
 def oversized_record(chance):
-    """A record longer than one may be."""
+    """Returns a record that is too long."""
     return record(HANDSHAKE, chance.randbytes(chance.randint(20_000, 65_535)))
 
 
@@ -77,7 +77,7 @@ TURNED_AWAY = (plain_text, huge_hello, not_a_hello, oversized_record)
 
 
 async def is_turned_away(streams, chance):
-    """Sends it, in pieces now and then, and waits until the broker closes."""
+    """Sends the bytes, sometimes in pieces, and waits until the broker closes."""
     reader, writer = streams
     await in_pieces(writer, chance.choice(TURNED_AWAY)(chance), chance)
     while await reader.read(1 << 16):
@@ -104,13 +104,13 @@ def twice(data, chance):
 
 
 def other_version(data, chance):
-    """The version of the record, and the one in the message."""
+    """Changes the version of the record, or the one in the message."""
     at = chance.choice([1, 2, 9, 10])
     return data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
 
 
 def between(data, chance):
-    """Records that do not belong there, many of them at times."""
+    """Inserts records of the wrong type, sometimes many."""
     kind = chance.choice([ALERT, CHANGE_CIPHER_SPEC, APPLICATION, HANDSHAKE, 0, 99])
     inserted = record(kind, chance.choice([b"", b"\1", b"\1\0", b"\2\50", chance.randbytes(100)]))
     return inserted * chance.choice([1, 2, 500]) + data
@@ -124,7 +124,7 @@ BENT = (flip, flip, cut, cut, twice, other_version, between, untouched)
 
 
 async def in_pieces(writer, data, chance):
-    """At once, in some pieces, or byte by byte."""
+    """Sends the bytes at once, in some pieces, or byte by byte."""
     size = chance.choice([len(data), len(data), max(1, len(data) // 7), 1 if len(data) < 2000 else 500])
     for at in range(0, len(data), max(1, size)):
         writer.write(data[at : at + size])
@@ -133,7 +133,7 @@ async def in_pieces(writer, data, chance):
 
 
 async def bends_a_flight(streams, chance, context):
-    """Shakes hands, bends one of its flights, or what comes after, and leaves."""
+    """Does a handshake with one damaged flight, or damaged bytes after it, and disconnects."""
     reader, writer = streams
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
@@ -161,7 +161,7 @@ async def bends_a_flight(streams, chance, context):
 
 
 async def a_stranger(ports, seed, contexts):
-    """Returns its own port, and whether the broker turned it away."""
+    """Returns the client's port, and whether the broker refused it."""
     chance = random.Random(seed)
     streams = await asyncio.open_connection("127.0.0.1", chance.choice(ports))
     own, is_refused = streams[1].get_extra_info("sockname")[1], False
@@ -171,9 +171,9 @@ async def a_stranger(ports, seed, contexts):
         else:
             is_refused = await bends_a_flight(streams, chance, chance.choice(contexts))
     except ssl.SSLError:
-        pass  # the stranger's own library has had enough of what the broker answered to the bent flight
+        pass  # the client's own library refuses the response to the damaged flight
     except OSError:
-        pass  # the broker closed while more was sent
+        pass  # the broker has closed while more was sent
     finally:
         streams[1].close()
     return own, is_refused
@@ -189,7 +189,7 @@ async def is_served(port, authority):
 
 
 def contexts_of(authority):
-    """Clients of different versions, some with a certificate, one with much to say at once."""
+    """Returns contexts of clients with different versions, some with a certificate, one with a large first flight."""
     contexts = []
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         for shows in (False, True):
@@ -208,7 +208,7 @@ def resident():
 
 
 async def strangers(directory, total, caplog):
-    """Returns what the process grew by, and the CPU seconds of each quarter."""
+    """Returns the growth of the process, and the CPU seconds of each quarter."""
     authority = trustme.CA()
     contexts = contexts_of(authority)
     server = Server(configs(directory, authority))
@@ -237,9 +237,9 @@ async def strangers(directory, total, caplog):
 
 
 def check_lines(seen, caplog):
-    """One line for each who was turned away, one at most for who left, none by mistake.
+    """Checks for one line for each refused client, at most one for each that disconnected, and no other lines.
 
-    A port that one stranger has left may be another's at once.
+    The port of a client may be reused by another one.
     """
     lines = Counter(each.args[1] for each in caplog.records if each.args and len(each.args) >= 2)
     assert len(caplog.records) == sum(lines.values())
@@ -255,9 +255,9 @@ def check_lines(seen, caplog):
 
 @pytest.mark.parametrize("total", [400, pytest.param(100_000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 def test_handshakes_over_a_socket(tmp_path, caplog, total):
-    """Memory and time stay flat, and after them all a client is served."""
+    """Memory and time stay constant, and a valid client is served afterwards."""
     caplog.set_level("INFO", "barnabas.server")
     growth, spent = asyncio.run(strangers(tmp_path, total, caplog))
     assert growth < MOST_GROWTH
-    if total >= 10_000:  # the CPU time of some dozens tells more of the machine
+    if total >= 10_000:  # the CPU time of a few is too noisy
         assert max(spent[1:]) < 3 * min(spent), "each quarter costs about the same"

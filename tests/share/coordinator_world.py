@@ -151,7 +151,7 @@ class World:
         self.clock.advance(milliseconds(words[0]) / 1000)
 
     def do_restart(self, *_) -> None:
-        """Restarts the coordinator with what the log has."""
+        """Restarts the coordinator with its log."""
         self.held = None
         led = self.led()
         for index in led:
@@ -174,7 +174,7 @@ class World:
             self.runtime.resign(index)
 
     def do_strange(self, words: Words, _) -> None:
-        """Adds records that only a newer broker knows: ``strange 0``, to that partition of the log."""
+        """Adds records of newer brokers to that partition of the log: ``strange 0``."""
         self.log[int(words[0])] += [(b"\0\7whatever", b"\0\0"), (self.log[int(words[0])][0][0], b"\0\1whatever")]
 
     def do_hold(self, *_) -> None:
@@ -198,7 +198,7 @@ class World:
         self.give_up([int(words[0])])
 
     def do_resign(self, *_) -> None:
-        """The topic is deleted, and made again."""
+        """Deletes the topic, and creates it again."""
         self.give_up(self.led())
         self.log, self.starts = {0: [], 1: []}, {0: 0, 1: 0}
         self.load(self.log)
@@ -247,7 +247,7 @@ class World:
         self.coordinator.write(key_of(name), state, leader, start, done, list(map(batch, batches)), reply)
 
     def do_tangle(self, words: Words, _) -> None:
-        """Writes so many overlapping batches: ``tangle g/t/0 1000``."""
+        """Writes a number of overlapping batches: ``tangle g/t/0 1000``."""
         name, count = words[0], int(words[1])
         batches = [StateBatch(0, last, 0, count - last) for last in range(count)]
         self.coordinator.write(key_of(name), -1, -1, 0, 0, batches, self.reply(name, "written"))

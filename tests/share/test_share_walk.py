@@ -180,7 +180,7 @@ class Walk(RuleBasedStateMachine):
         if are_mine and spoken_of and not self.kept.fails and not self.kept.is_slow:
             assert answers == [None]
         if answers and answers[0] is None and not are_mine:
-            # Below the start offset, or in a gap of the log, nobody has acquired anything.
+            # No record is acquired before the start offset, or in a gap of the log.
             assert all(self.holders.get(at, (who, 0))[0] == who for at in spoken_of)
 
     @rule(who=st.sampled_from(MEMBERS))
@@ -221,7 +221,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule()
     def killed(self) -> None:
-        """Loses what was not written. The next leader loads what was."""
+        """Loses unwritten state. The next leader loads the written state."""
         self.kept.waiting.clear()
         self.share.fence()
         self.open()

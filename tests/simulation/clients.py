@@ -1,6 +1,6 @@
-"""Clients in a simulation: each a process of its own that sends real requests over simulated connections.
+"""Clients in a simulation, each a process that sends real requests over simulated connections.
 
-Knows nothing of faults. What the clients saw goes into a history, which ``tests.history.checker`` judges.
+Knows nothing of faults. The results of clients go to a history, which ``tests.history.checker`` checks.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ REQUEST_MS = 3000
 PAUSE_S = 0.1
 IN_FLIGHT = 5
 GIVE_UP_S = 20
-"""After which a producer gives up what it cannot learn the outcome of."""
+"""The time after which a producer gives up batches with an unknown outcome, in seconds."""
 CONFIG = {
     "request.timeout.ms": REQUEST_MS,
     "connections.max.idle.ms": 600_000,
@@ -51,7 +51,7 @@ Place = tuple[str, int]
 
 
 class Client:
-    """What all clients have: connections, and what they know of the cluster."""
+    """The common part of all clients: connections, and metadata."""
 
     def __init__(self, name: str, cluster: SimulatedCluster, history: History, random: Random) -> None:
         self.name, self.history, self.random = name, history, random
@@ -76,14 +76,14 @@ class Client:
         self.task = self.loop.create_task(self.run(), context=self.life.context)
 
     async def run(self) -> None:
-        """What the client does until it is stopped."""
+        """Runs the client until it is stopped."""
         raise NotImplementedError
 
     async def pause(self, seconds: float = PAUSE_S) -> None:
         await asyncio.sleep(self.random.uniform(0, 2 * seconds))
 
     async def ask(self, node_id: int, request: Request, lane: str = "") -> Any:
-        """Returns the response. :raises KafkaError: there is none"""
+        """Sends a request and returns the response. :raises KafkaError: there is none"""
         answered: asyncio.Future[Any] = self.loop.create_future()
 
         def done(response: Any, error: KafkaError | None) -> None:
@@ -94,7 +94,7 @@ class Client:
         return await answered
 
     async def refresh(self, topic: str) -> None:
-        """Learns who leads the topic's partitions. :raises KafkaError: it cannot be learned now"""
+        """Refreshes the leaders of the topic's partitions. :raises KafkaError: they are not available"""
         self.leaders = {place: leader for place, leader in self.leaders.items() if place[0] != topic}
         request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
         request.allow_auto_topic_creation = False
@@ -116,16 +116,16 @@ class Client:
 
 
 def check(code: int) -> None:
-    """Raises the error of that code, unless it is none."""
+    """Raises the error of that code, if it is one."""
     if code != NONE:
         raise error_of(code) or KafkaError()
 
 
 class Admin(Client):
-    """Creates what the others use."""
+    """Creates the topics for the other clients."""
 
     async def create(self, topics: Mapping[str, int], *, replicas: int, configs: Mapping[str, str]) -> None:
-        """Creates topics with so many partitions each; asks again until they are there."""
+        """Creates topics with these partition counts; repeats the request until they exist."""
         new = CreateTopicsRequest.CreatableTopic
         config = new.CreatableTopicConfig
         for name, partitions in topics.items():
@@ -153,10 +153,10 @@ class Pending:
 
 
 class Producer(Client):
-    """An idempotent producer with up to five batches in flight for each partition, sent again in their order.
+    """An idempotent producer with up to five batches in flight for each partition, which are repeated in order.
 
-    A batch whose outcome cannot be learned is given up with those behind it, and a new producer id begins: so no record
-    is ever sent under two of them, and one that stands twice in a log is the brokers' doing.
+    Batches with an unknown outcome are given up with the following ones, and a new producer id is used: so no record is
+    sent with two ids, and a duplicate in a log is a fault of the brokers.
     """
 
     def __init__(self, *args: Any, places: list[Place], values: Callable[[], int], rate: float = 0.25) -> None:
@@ -177,7 +177,7 @@ class Producer(Client):
                 await self.pause()
 
     async def _produce_as(self, place: Place, producer_id: int, epoch: int) -> None:
-        """Produces with one producer id. :raises KafkaError: the outcome of batches is not known"""
+        """Produces with one producer id. :raises KafkaError: the outcome of batches is unknown"""
         pending: deque[Pending] = deque()
         sequence = 0
         give_up = self.loop.now + GIVE_UP_S
@@ -211,9 +211,9 @@ class Producer(Client):
         self.history.add(pending.operation)
 
     async def _send(self, place: Place, pending: deque[Pending]) -> None:
-        """Sends all in their order at once, and removes what is acknowledged.
+        """Sends all batches in order, and removes the acknowledged ones.
 
-        :raises KafkaError: the first that is left was not acknowledged
+        :raises KafkaError: the first remaining batch was not acknowledged
         """
         leader = await self.leader(*place)
         requests = []
@@ -244,7 +244,7 @@ class Consumer(Client):
         self.rate = rate
         self.positions = dict.fromkeys(places, 0)
         self.committed = committed
-        self.ends: dict[Place, int] = {}  #: the high watermarks of the last answers
+        self.ends: dict[Place, int] = {}  #: the high watermarks of the last responses
 
     async def run(self) -> None:
         while not self.is_stopping:
@@ -252,7 +252,7 @@ class Consumer(Client):
             await self.pause(self.rate)
 
     async def read(self, place: Place) -> bool:
-        """Reads on in one partition. Returns whether there was an answer."""
+        """Reads one partition further. Returns whether there was a response."""
         start = self.loop.now
         try:
             leader = await self.leader(*place)

@@ -1,7 +1,6 @@
-"""The faults of a run: the injection and end of each, and of processes, elections and connections how they fail.
+"""The faults of a run: how each begins and ends, for processes, elections, disks and connections.
 
-Knows nothing of what is checked, nor of plans. Each fault has its own chance, so that the rest of a plan is what it was
-when one is left out.
+Knows nothing of checks and plans. Each fault has its own randomness, so that the rest of a plan is the same without it.
 """
 
 import asyncio
@@ -16,14 +15,14 @@ from tests.simulation.cluster import CONTROLLER, SimulatedCluster
 from tests.simulation.node import SimulatedNode
 
 DISK_DELAY_S = 0.002
-"""What waits for a disk waits so long at most, unless the disk is slow."""
+"""The maximum delay of a disk operation, unless the disk is slow."""
 RETRY_S = 1.0
-"""After which a node is started again that could not go on."""
+"""The time after which a failed node is started again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that goes wrong at a moment, for a while. :param node: to which it happens"""
+    """A fault with its time and duration. :param node: the affected node"""
 
     at: float
     kind: str
@@ -39,22 +38,22 @@ Undo = Callable[[], object]
 
 
 class Faults:
-    """Does faults to a cluster.
+    """Injects faults into a cluster.
 
-    :param clients: names of the clients, which can be cut off, too
-    :param kinds: what is done, by its name in a plan
+    :param clients: names of the clients, which can be disconnected, too
+    :param kinds: the kinds of faults, by their names in a plan
     """
 
     def __init__(self, cluster: SimulatedCluster, clients: Sequence[str], kinds: "Mapping[str, Kind]") -> None:
         self.cluster, self.clients, self.kinds = cluster, clients, kinds
         self.loop, self.network = cluster.loop, cluster.network
-        self.failing: set[int] = set()  #: nodes whose disks fail: each may stop at any moment
+        self.failing: set[int] = set()  #: nodes with failing disks, which may stop at any moment
         self._revivals: set[asyncio.Task[None]] = set()
-        self._forgetful: int | None = None  # the node whose disk has forgotten, until all are in sync
+        self._forgetful: int | None = None  # the node whose disk has lost records, until all are in sync
         self.done = 0
 
     async def inflict(self, plan: Sequence[Fault]) -> None:
-        """Does all faults of a plan, and returns when the last is over and everything is as it was."""
+        """Injects all faults of a plan, and returns when the last one has ended and everything is restored."""
         tasks = [self.loop.create_task(self._one(fault)) for fault in plan]
         await asyncio.gather(*tasks)
         self.network.blocked.clear()
@@ -77,16 +76,16 @@ class Faults:
     # ------------------------------------------------------------ processes
 
     def kill(self, fault: Fault, chance: Random) -> Undo | None:
-        """Ends a process at once. Its disk keeps what was written: that is in the page cache."""
+        """Kills a process. Its disk keeps all writes, which are in the page cache."""
         return self._killed(fault.node, power_cut=False)
 
     def power_cut(self, fault: Fault, chance: Random) -> Undo | None:
-        """Ends a machine at once. Its disk forgets what was not fsynced.
+        """Cuts the power of a machine. Its disk loses what was not fsynced.
 
-        Kafka promises nothing if that happens to all replicas at once: so each other replica has all records then.
+        Kafka guarantees nothing if that happens to all replicas at once, so each other replica has all records then.
         """
         node = self.cluster.nodes[fault.node]
-        if node.role == CONTROLLER:  # the metadata log is fsynced before anything counts
+        if node.role == CONTROLLER:  # the metadata log is always fsynced
             return self._killed(fault.node, power_cut=True)
         power_cut = self.may_forget(fault.node)
         if power_cut:
@@ -94,11 +93,11 @@ class Faults:
         return self._killed(fault.node, power_cut=power_cut)
 
     def forgets(self, node_id: int) -> None:
-        """Takes it that a broker's disk has forgotten what it had."""
+        """Records that a broker's disk has lost records."""
         self._forgetful = node_id
 
     def may_forget(self, node_id: int) -> bool:
-        """Returns whether a broker's disk may forget what is not fsynced: each other one is up, and stays up."""
+        """Returns whether a broker's disk may lose unsynced records: all others are up, and stay up."""
         node = self.cluster.nodes[node_id]
         return node.server is not None and self._all_in_sync(node_id) and not self.failing - {node_id}
 
@@ -111,11 +110,11 @@ class Faults:
         return lambda: self.revive(node)
 
     def is_alone(self, node_id: int) -> bool:
-        """Returns whether a node may be all that has the records: another one's disk has forgotten them since.
+        """Returns whether a node may be the only one with all records, since another one's disk has lost some.
 
-        Until that one is in sync again, it may still count as in sync with what it had before. When all others stop
-        without a clean shutdown then, Kafka elects it, and what is acknowledged is lost: none of them is eligible, and
-        the last known leader is taken (KIP-966).
+        The other one may still be in the ISR, until it is in sync again. If all others stop uncleanly then, Kafka
+        elects it, and acknowledged records are lost: no replica is eligible, and the last known leader is elected
+        (KIP-966).
         """
         if self._forgetful in (None, node_id) or self.cluster.nodes[node_id].role == CONTROLLER:
             return False
@@ -126,7 +125,7 @@ class Faults:
     def _all_in_sync(self, but: int | None = None) -> bool:
         """Returns whether all brokers are up, and all replicas in sync.
 
-        :param but: a broker that may be in sync with nobody: what leaders know of it counts for nothing
+        :param but: a broker that may be out of sync: the leaders' state of it is ignored
         """
         brokers = self.cluster.brokers()
         images = [broker.image for broker in brokers.values()]
@@ -153,7 +152,7 @@ class Faults:
         return start_again
 
     def pause(self, fault: Fault, chance: Random) -> Undo | None:
-        """Stops a process for a while, and lets it go on (SIGSTOP, SIGCONT)."""
+        """Suspends a process, and resumes it (SIGSTOP, SIGCONT)."""
         node = self.cluster.nodes[fault.node]
         if node.life is None or node.life.is_paused:
             return None
@@ -161,7 +160,7 @@ class Faults:
         return node.resume
 
     def revive(self, node: SimulatedNode) -> None:
-        """Starts a node that does not run, again and again until it is up."""
+        """Starts a node that does not run, repeatedly until it is up."""
         self._wait_for(self.loop.create_task(self._revive(node)))
 
     def _wait_for(self, task: "asyncio.Task[None]") -> None:
@@ -182,11 +181,11 @@ class Faults:
                 await asyncio.sleep(RETRY_S)
 
     def watch(self) -> None:
-        """Starts nodes again that have said that they cannot go on."""
+        """Restarts nodes that have reported a fatal error."""
         for node in self.cluster.nodes.values():
             if node.fatal and node.life is not None:
                 node.fatal.clear()
-                is_starting = node.server is None  # then it is being waited for
+                is_starting = node.server is None  # a start in progress
                 node.kill(power_cut=False)
                 if not is_starting:
                     self.later(RETRY_S, partial(self.revive, node))
@@ -194,10 +193,10 @@ class Faults:
     # ------------------------------------------------------------ elections
 
     def election(self, fault: Fault, chance: Random) -> Undo | None:
-        """Ends the leader of the quorum while two of the voters do not hear of each other.
+        """Kills the leader of the quorum while two of the voters are disconnected from each other.
 
-        If these are the others, both want to lead, and ask the one that has come back; if the leader was one of them,
-        the other one has the shorter log.
+        If these are the others, both start elections, and request the vote of the restarted one; if the leader was one
+        of them, the other one has the shorter log.
         """
         voters = [node for node in self.cluster.nodes.values() if isinstance(voter_of(node), RaftVoter)]
         leaders = [node for node in voters if voter_of(node).is_leader]
@@ -218,7 +217,7 @@ class Faults:
         return undo
 
     def _end(self, node: SimulatedNode, times: int, chance: Random) -> None:
-        """Kills a node so often; what it has promised as it was up for a moment it must remember."""
+        """Kills a node several times; it must remember its votes."""
         revive = self._killed(node.id, power_cut=node.role == CONTROLLER)
         pause = chance.choice([0.01, 0.3, 1.5])
         if revive is not None:
@@ -227,7 +226,7 @@ class Faults:
             self.later(pause + chance.uniform(0.02, 0.5), partial(self._end, node, times - 1, chance))
 
     def blackout(self, fault: Fault, chance: Random) -> Undo | None:
-        """Takes the power from all controllers without a broker at once: what they have promised is on their disks."""
+        """Cuts the power of all controllers without a broker; their votes are on their disks."""
         nodes = [node for node in self.cluster.nodes.values() if node.role == CONTROLLER and node.server is not None]
         for node in nodes:
             node.disk_delay_s = chance.choice([DISK_DELAY_S, 0.1, 0.5])
@@ -242,7 +241,7 @@ class Faults:
         return undo if nodes else None
 
     def later(self, seconds: float, then: Undo) -> None:
-        """Does something after a while; :meth:`inflict` waits for it."""
+        """Calls ``then`` after a while; :meth:`inflict` waits for it."""
 
         async def wait() -> None:
             await asyncio.sleep(seconds)
@@ -253,7 +252,7 @@ class Faults:
     # ------------------------------------------------------------ the network
 
     def isolation(self, fault: Fault, chance: Random) -> Undo | None:
-        """Cuts a node off from the others, in one direction or both, and sometimes from the clients."""
+        """Disconnects a node from the others, in one direction or both, and sometimes from the clients."""
         me, others = str(fault.node), [str(each) for each in self.cluster.nodes if each != fault.node]
         if chance.random() < 0.3:
             others = chance.sample(others, 1)
@@ -270,7 +269,7 @@ class Faults:
         return undo
 
     def cuts(self, fault: Fault, chance: Random) -> Undo | None:
-        """Ends connections of a node half-way, one after the other."""
+        """Closes connections of a node in the middle of a message, one after the other."""
         end = self.loop.now + fault.seconds
         pause = chance.choice([0.02, 0.1, 0.5])
 
@@ -287,7 +286,7 @@ class Faults:
         return lambda: None
 
     def delays(self, fault: Fault, chance: Random) -> Undo | None:
-        """Lets messages be late. What one connection carries stays in its order, connections overtake each other."""
+        """Delays messages. The messages of one connection stay in order, those of several connections do not."""
         self.network.late, self.network.late_s = chance.choice([0.01, 0.1, 0.5]), chance.choice([0.05, 0.5, 3.0])
 
         def undo() -> None:
@@ -297,9 +296,9 @@ class Faults:
 
 
 Kind = Callable[[Faults, Fault, Random], Undo | None]
-"""Does a fault, and returns what ends it; None if it cannot be done now."""
+"""Injects a fault, and returns a function that ends it; None if it is not possible now."""
 
 
 def voter_of(node: SimulatedNode) -> Any:
-    """Returns a running node's part in the quorum."""
+    """Returns the quorum client of a running node."""
     return None if node.server is None else getattr(node.server.node, "quorum", None)

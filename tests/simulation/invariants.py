@@ -1,14 +1,13 @@
-"""What holds at every moment over all nodes at once, whatever goes wrong.
+"""Invariants over all nodes at every moment, under any faults.
 
-Looks into the nodes, and changes nothing. Raft's rules for the metadata log, Kafka's for partitions:
-
+Reads the nodes, and changes nothing. The rules are Raft's for the metadata log, and Kafka's for partitions:
 - an epoch has one leader;
-- what one node knows to be committed is the same at the same offset on every node that knows it to be committed, and
-  the leader of the newest epoch has all of it;
-- the high watermark of a running node never goes back, and no log is cut off below it;
-- every in-sync replica, and every one whose coming has been proposed, has all that is committed;
-- leader epochs and partition epochs rise; the in-sync replicas are replicas; the leader is one of them; none is fenced;
-- a coordinator is active where its partition is led, in the epoch of that leader: there are no two in one epoch.
+- committed records are equal at the same offset on all nodes that know them to be committed, and the leader of the
+newest epoch has all of them;
+- the high watermark of a running node never decreases, and no log is truncated below it;
+- all replicas of the maximal ISR have all committed records;
+- leader epochs and partition epochs increase; the ISR consists of replicas; the leader is in it; none is fenced;
+- a coordinator is active on the leader of its partition, in the leader's epoch: there are no two in one epoch.
 """
 
 from collections.abc import Iterator
@@ -36,21 +35,21 @@ class Broken(AssertionError):
 
 
 class Known:
-    """What one process has shown."""
+    """The observed state of one process."""
 
     def __init__(self, life: Life) -> None:
         self.life = life
         self.high_watermarks: dict[Place, int] = {}
         self.logs: dict[Place, PartitionLog] = {}
-        self.partitions: dict[Place, tuple[object, ...]] = {}  #: as they were when they were checked last
-        self.read: dict[Place, int] = {}  #: up to where its log has been compared
+        self.partitions: dict[Place, tuple[object, ...]] = {}  #: as of the last check
+        self.read: dict[Place, int] = {}  #: the offset up to which its log was compared
         self.image: MetadataImage | None = None
         self.epochs: dict[Place, int] = {}
-        self.voter: tuple[object, ...] = ()  #: as it was when it was checked last
+        self.voter: tuple[object, ...] = ()  #: as of the last check
 
 
 class Invariants:
-    """The invariants over a cluster. :meth:`check` is called again and again."""
+    """The invariants over a cluster. :meth:`check` is called repeatedly."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster
@@ -58,13 +57,13 @@ class Invariants:
         self._known: dict[int, Known] = {}
         self._leaders: dict[tuple[Place, int], int] = {}  # by place and epoch
         self._committed: dict[Place, dict[int, bytes]] = {}  # batches by their first offset
-        self._ends: dict[Place, int] = {}  # of what is committed
+        self._ends: dict[Place, int] = {}  # the ends of committed records
         self._states: dict[tuple[Place, int], Any] = {}  # by place and partition epoch
         self._newest: dict[Place, int] = {}  # leader epoch
         self._seen: list[tuple[object, ...]] = []  # process, image and epoch of each node
 
     def check(self) -> None:
-        """Checks what has changed since the last time. :raises Broken: something does not hold"""
+        """Checks the changes since the last call. :raises Broken: an invariant does not hold"""
         self.checks += 1
         changed: set[Place] = set()
         nodes = list(self._nodes())
@@ -87,7 +86,7 @@ class Invariants:
                     self._check_leader(server_node, partition, place)
 
     def _see_nodes(self, nodes: list[tuple[SimulatedNode, Any]]) -> bool:
-        """Returns whether a process, its registration or its image is another one than at the last check."""
+        """Returns whether a process, its registration or its image has changed since the last check."""
         seen: list[tuple[object, ...]] = []
         for node, server_node in nodes:
             known = self._known.get(node.id)
@@ -134,7 +133,7 @@ class Invariants:
     # ------------------------------------------------------------ logs
 
     def _check_log(self, node: SimulatedNode, log: PartitionLog, place: Place, end: int, known: Known) -> None:
-        if known.logs.setdefault(place, log) is not log:  # the replica was taken away, and has come back
+        if known.logs.setdefault(place, log) is not log:  # the replica was removed and added again
             known.logs[place] = log
             known.high_watermarks.pop(place, None)
             known.read.pop(place, None)
@@ -148,7 +147,7 @@ class Invariants:
         self._ends[place] = max(end, self._ends.get(place, 0))
 
     def _compare(self, node: SimulatedNode, log: PartitionLog, place: Place, end: int, known: Known) -> None:
-        """Compares what has not been compared, up to ``end``, with what the others have there."""
+        """Compares the log from the last comparison up to ``end`` with those of the other nodes."""
         at = max(known.read.get(place, 0), log.log_start_offset)
         committed = self._committed.setdefault(place, {})
         while at < end and not log.is_offline:
@@ -166,7 +165,7 @@ class Invariants:
     # ------------------------------------------------------------ partitions
 
     def _check_partitions(self, node: SimulatedNode, broker: Broker, known: Known, changed: set[Place]) -> None:
-        """Checks the partitions that are not as they were, and adds them to ``changed``."""
+        """Checks the partitions that have changed, and adds them to ``changed``."""
         before = known.partitions
         for place, partition in broker.partitions.items():
             log, followers = partition.log, partition.followers
@@ -199,7 +198,7 @@ class Invariants:
                 )
 
     def _check_leader(self, broker: Broker, partition: Partition, place: Place) -> None:
-        """Checks the leader of the newest epoch, and those who are in sync with it."""
+        """Checks the leader of the newest epoch, and its ISR."""
         end = self._ends.get(place, 0)
         log = partition.log
         if log.is_offline:
@@ -214,7 +213,7 @@ class Invariants:
             other = self.cluster.nodes[follower].process
             found = None if other is None else getattr(other, "node", None)
             if not isinstance(found, Broker) or not is_registered(found, broker.image):
-                continue  # it is down, or has been started again
+                continue  # it is down, or was restarted
             copy = found.partitions.get(place)
             if copy is not None and not copy.log.is_offline and copy.log.log_end_offset < end:
                 raise Broken(
@@ -268,7 +267,7 @@ class Invariants:
 
 
 def is_registered(broker: Broker, image: MetadataImage) -> bool:
-    """Returns whether that process is the registered one: what it led before that, it does not answer for."""
+    """Returns whether that process is the registered one: an earlier one is not checked."""
     known = image.brokers.get(broker.node_id)
     return known is not None and not known.fenced and known.epoch == broker.epoch
 

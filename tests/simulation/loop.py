@@ -1,7 +1,7 @@
-"""An asyncio event loop under a virtual clock: when nothing is left to do, it is the time of the next timer.
+"""An asyncio event loop under a virtual clock: when nothing is left to do, it advances to the next timer.
 
-Knows nothing of nodes, but that each callback belongs to a life: that of the process which scheduled it. What belongs
-to a dead process is never called, what belongs to a stopped one is called when it goes on.
+Knows nothing of nodes, except that each callback belongs to a life, that of the process which has scheduled it.
+Callbacks of a dead process are never called, those of a suspended one are called when it is resumed.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Life:
-    """One run of one process, from its start to its end. :param name: of the node or client, in traces"""
+    """One run of one process. :param name: of the node or client, in traces"""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -25,11 +25,11 @@ class Life:
 
 
 LIFE: ContextVar[Life | None] = ContextVar("LIFE", default=None)
-"""Whose code is running. Tasks and timers inherit it."""
+"""The life of the running code. Tasks and timers inherit it."""
 
 
 class LifeHandle(asyncio.Handle):
-    """A callback. Made without what :class:`asyncio.Handle` looks up for debugging: a minute has 100,000 of them."""
+    """A callback, without the debug information of :class:`asyncio.Handle`: a minute has 100,000 of them."""
 
     __slots__ = ()
 
@@ -63,11 +63,11 @@ class LifeTimer(LifeHandle, asyncio.TimerHandle):
 
 
 RESOLUTION_S = 1e-9
-"""Of the clock: timers that are closer than that are due together."""
+"""The resolution of the clock: closer timers are due together."""
 
 
 class Stuck(Exception):
-    """Nothing is left to do, ever."""
+    """Nothing is left to do."""
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -82,7 +82,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.now = 0.0
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._set_timers = 0
-        self.errors: list[str] = []  #: what callbacks and tasks raised, and nobody caught
+        self.errors: list[str] = []  #: uncaught errors of callbacks and tasks
         self.set_exception_handler(self._note)
 
     def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -96,7 +96,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self.now
 
     def _advance(self) -> None:
-        """Lets the time pass until the next timer is due. :raises Stuck: there is none"""
+        """Advances the time to the next timer. :raises Stuck: there is none"""
         timers = self._timers
         while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)
@@ -106,7 +106,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self.now = timers[0][0]
 
     def _run_once(self) -> None:
-        """Calls what is ready now, and what becomes due. Of two timers of one moment, the first set is the first."""
+        """Calls ready callbacks and due timers. Timers with the same time are called in the order in which they were
+        set.
+        """
         ready, timers = self._ready, self._timers
         if not ready and not self._stopping:
             self._advance()
@@ -121,7 +123,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             context = handle._context
             life = context.get(LIFE)
             if life is not None and (life.is_dead or life.is_paused):
-                life.held.append(handle)  # of a dead one, too: freeing it would run its finally clauses
+                life.held.append(handle)  # also of a dead one: freeing it would run its finally clauses
                 continue
             try:
                 context.run(handle._callback, *handle._args)
@@ -131,7 +133,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                 self.call_exception_handler({"message": f"Exception in callback {handle!r}", "exception": error})
 
     def _write_to_self(self) -> None:
-        """Nothing waits in another thread."""
+        """Does nothing: no other thread waits."""
 
     # ------------------------------------------------------------ callbacks
 
@@ -158,10 +160,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return timer
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """A cancelled timer stays until it would be due."""
+        """Does nothing: a cancelled timer stays until it would be due."""
 
     def resume(self, life: Life) -> None:
-        """Lets a stopped process go on: first with what has become due meanwhile."""
+        """Resumes a suspended process, beginning with its due callbacks."""
         life.is_paused = False
         self._ready.extend(life.held)
         life.held = []
@@ -176,7 +178,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
 
 class SimulatedBackground:
-    """Work beside the loop (:class:`barnabas.log.background.Background`): one after the other, each after a moment."""
+    """Background work (:class:`barnabas.log.background.Background`): in order, each after a short time."""
 
     def __init__(self, loop: SimulatedLoop, delay: Callable[[], float]) -> None:
         self._loop = loop

@@ -1,4 +1,4 @@
-"""Mistakes to plant in the brokers, one at a time: whether the simulator finds them is its own test.
+"""Mistakes that are planted in the brokers, one at a time, to test whether the simulator finds them.
 
 Each changes one rule in the code of all nodes. Knows nothing of runs.
 """
@@ -32,7 +32,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def vote_twice(patch: pytest.MonkeyPatch) -> None:
-    """A voter forgets whom it has voted for in an epoch."""
+    """A voter forgets its vote in an epoch."""
     proper = Elections._grants
 
     def grants(self: Elections, *arguments: Any, **options: Any) -> bool:
@@ -51,7 +51,7 @@ def vote_for_a_shorter_log(patch: pytest.MonkeyPatch) -> None:
 
 
 def lose_votes(patch: pytest.MonkeyPatch) -> None:
-    """Epoch and vote are not written to the disk."""
+    """Epoch and vote are not stored."""
 
     def store(self: RaftVoter, elected: Any) -> None:
         self._stored = QuorumState(elected.leader_id, elected.epoch, None, elected.voted)
@@ -60,7 +60,7 @@ def lose_votes(patch: pytest.MonkeyPatch) -> None:
 
 
 def commit_alone(patch: pytest.MonkeyPatch) -> None:
-    """The leader of the quorum counts its own log only."""
+    """The leader of the quorum counts only its own log."""
 
     def advance(self: Elections) -> bool:
         offset = self._around.synced_offset()
@@ -73,7 +73,7 @@ def commit_alone(patch: pytest.MonkeyPatch) -> None:
 
 
 def commit_an_old_epoch(patch: pytest.MonkeyPatch) -> None:
-    """What a majority has counts as committed before a record of the leader's own epoch does."""
+    """Records of a majority are committed before a record of the leader's own epoch."""
     proper = Elections.advance
 
     def advance(self: Elections) -> bool:
@@ -90,7 +90,7 @@ def commit_an_old_epoch(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_an_fsync(patch: pytest.MonkeyPatch) -> None:
-    """What is written to the metadata log counts before it is on the disk."""
+    """Records of the metadata log are used before they are fsynced."""
     patch.setattr(RaftVoter, "synced_offset", lambda self: self.metadata_log.log.log_end_offset)
     patch.setattr(RaftVoter, "_waits_for_disk", lambda self: False)
 
@@ -99,7 +99,7 @@ def forget_an_fsync(patch: pytest.MonkeyPatch) -> None:
 
 
 def answer_before_commit(patch: pytest.MonkeyPatch) -> None:
-    """The controller answers when a record is written."""
+    """The controller responds when a record is written, before it is committed."""
 
     def submit(self: Controller, command: Any, done: Any) -> None:
         try:
@@ -113,12 +113,12 @@ def answer_before_commit(patch: pytest.MonkeyPatch) -> None:
 
 
 def keep_the_fenced_in_sync(patch: pytest.MonkeyPatch) -> None:
-    """A broker that is fenced stays in the ISRs, and leads."""
+    """A fenced broker stays in the ISRs, and leads."""
     patch.setattr(heartbeat_decisions, "led_by_others", lambda broker_id, terms: ())
 
 
 def ignore_partition_epochs(patch: pytest.MonkeyPatch) -> None:
-    """AlterPartition is applied whatever has changed since the leader has looked."""
+    """AlterPartition ignores the partition epoch."""
     proper = isr_decisions.checked
 
     def checked(topic: Any, wanted: Any, *rest: Any) -> Any:
@@ -129,14 +129,14 @@ def ignore_partition_epochs(patch: pytest.MonkeyPatch) -> None:
 
 
 def ignore_broker_epochs(patch: pytest.MonkeyPatch) -> None:
-    """A follower that was started again counts as the one that it was before (KIP-903)."""
+    """A restarted follower is treated as its earlier incarnation (KIP-903)."""
     patch.setattr(Followers, "check_epoch", lambda self, broker_id, broker_epoch: None)
     patch.setattr(Followers, "_is_eligible", lambda self, replica: self._alive(replica.broker_id) is not None)
     patch.setattr(isr_decisions, "check_eligible", lambda isr, image: None)
 
 
 def elect_anybody(patch: pytest.MonkeyPatch) -> None:
-    """A replica that is not in sync may lead, whatever the configs say."""
+    """A replica that is not in sync may lead, for any configs."""
     patch.setattr(Terms, "unclean", lambda self, topic: True)
 
 
@@ -149,7 +149,7 @@ def count_the_leader_only(patch: pytest.MonkeyPatch) -> None:
 
 
 def count_the_committed_isr_only(patch: pytest.MonkeyPatch) -> None:
-    """The high watermark does not wait for those whose coming has been proposed."""
+    """The high watermark does not wait for replicas that are proposed to join the ISR."""
 
     def committed_offset(self: Followers) -> int:
         return min([self.log.log_end_offset, *(replica.log_end_offset for replica in self.in_sync())])
@@ -158,22 +158,22 @@ def count_the_committed_isr_only(patch: pytest.MonkeyPatch) -> None:
 
 
 def take_in_who_lags(patch: pytest.MonkeyPatch) -> None:
-    """A follower comes into the ISR before it has all that is committed."""
+    """A follower joins the ISR before it has all committed records."""
     patch.setattr(Followers, "_may_come", lambda self, replica: self._is_eligible(replica))
 
 
 def acknowledge_at_once(patch: pytest.MonkeyPatch) -> None:
-    """acks=all is answered before the followers have the records."""
+    """The response to acks=all is sent before the followers have the records."""
     patch.setattr(Partition, "is_safe", lambda self, offset, acks: True)
 
 
 def keep_what_differs(patch: pytest.MonkeyPatch) -> None:
-    """A follower does not remove what its new leader has not."""
+    """A follower does not truncate records that its new leader does not have."""
     patch.setattr(PartitionLog, "truncate_to", lambda self, offset, now_ms=0: None)
 
 
 def accept_any_epoch(patch: pytest.MonkeyPatch) -> None:
-    """A leader does not look at the leader epoch of a request, nor for whom it was; what differs is not told."""
+    """A leader does not check the leader epoch of a request, nor its recipient, and returns no diverging epoch."""
 
     def check_leader(self: Partition, current_leader_epoch: int = -1) -> None:
         if not self.leads:
@@ -193,22 +193,22 @@ def show_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
 
 
 def append_retries(patch: pytest.MonkeyPatch) -> None:
-    """A batch that a producer sends again is appended again."""
+    """A retried batch is appended again."""
     patch.setattr(ProducerState, "check", lambda self, batch, **_: None)
 
 
 def follow_without_producers(patch: pytest.MonkeyPatch) -> None:
-    """A follower does not take in what the producers of its leader have written."""
+    """A follower does not update the state of producers."""
     patch.setattr(ProducerState, "replay", lambda self, batch: None)
 
 
 def lose_aborted(patch: pytest.MonkeyPatch) -> None:
-    """Aborted transactions do not get into the index."""
+    """Aborted transactions are not added to the index."""
     patch.setattr(PartitionLog, "_index_aborted", lambda self, transaction: None)
 
 
 def show_aborted(patch: pytest.MonkeyPatch) -> None:
-    """Fetch does not say what was aborted."""
+    """Fetch does not return aborted transactions."""
     patch.setattr(fetch, "aborted_in", lambda *_: [])
 
 
@@ -234,7 +234,7 @@ def end_whatever_is_open(patch: pytest.MonkeyPatch) -> None:
 
 
 def lose_markers(patch: pytest.MonkeyPatch) -> None:
-    """One marker of twenty is taken to be written, and is not."""
+    """One marker of twenty is acknowledged without being written."""
     proper, turn = MarkerSender.send, itertools.count(1)
 
     def send(self: MarkerSender, marker: Any, partitions: Any, done: Any) -> None:
@@ -248,7 +248,7 @@ def lose_markers(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_what_was_decided(patch: pytest.MonkeyPatch) -> None:
-    """A coordinator does not complete the transactions that another one has decided."""
+    """A coordinator does not complete the prepared transactions of an earlier one."""
     proper, started = Completion.begin, shard.TransactionShard.loaded
     is_loading: list[bool] = []
 
@@ -267,7 +267,7 @@ def forget_what_was_decided(patch: pytest.MonkeyPatch) -> None:
 
 
 def never_resign(patch: pytest.MonkeyPatch) -> None:
-    """A coordinator goes on in its old epoch when another node leads its partition."""
+    """A coordinator continues in its old epoch when another node leads its partition."""
     patch.setattr(CoordinatorRuntime, "resign", lambda self, index: None)
 
 
@@ -310,4 +310,4 @@ NOT_FOUND_YET = (
     "ignore_broker_epochs",
     "end_whatever_is_open",
 )
-"""Of these it is not known which seed finds them."""
+"""Mistakes for which no seed is known that finds them."""

@@ -1,7 +1,7 @@
-"""A network of streams under the virtual clock: real bytes, late or held up, and connections that are cut.
+"""A network of streams under the virtual clock: real bytes, delays, partitions, and closed connections.
 
-Knows nothing of nodes but their names. As with TCP, what is sent over one connection comes in order or not at all;
-a partition holds it up, and after its end it is sent again. Every delivery is in the hash of the run.
+Knows nothing of nodes except their names. As with TCP, the bytes of a connection arrive in order or not at all; a
+partition delays them until it has ended. Every delivery is in the hash of the run.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from barnabas.wire.message import Request
 from tests.simulation.loop import LIFE, Life, SimulatedLoop
 
 RETRANSMIT_S = 0.2
-"""How often what a partition holds up is sent again."""
+"""The interval of retransmissions during a partition, in seconds."""
 FIRST_PORT = 9092
 HASHED = struct.Struct(">dI")
 """Before each message in the hash: the time, and the size."""
@@ -33,14 +33,14 @@ class FakeSocket:
         return self.address
 
     def setsockopt(self, *_: Any) -> None:
-        """Has no effect."""
+        """Does nothing."""
 
     def close(self) -> None:
-        """Nothing listens yet."""
+        """Does nothing: nothing listens yet."""
 
 
 class FakeServer:
-    """What accepts connections on one address."""
+    """Accepts connections on one address."""
 
     def __init__(self, network: "Network", factory: Callable[[], Any], address: tuple[str, int], life: Life) -> None:
         self.network, self.factory, self.address, self.life = network, factory, address, life
@@ -51,7 +51,7 @@ class FakeServer:
 
 
 class Stream(asyncio.Transport):
-    """One end of a connection. :param port: of the end that connected, which tells connections apart in traces"""
+    """One end of a connection. :param port: of the connecting end, which identifies the connection in traces"""
 
     def __init__(self, network: "Network", life: Life, peer: tuple[str, int], port: int) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Stream(asyncio.Transport):
         self._inbox: deque[bytes | None] = deque()  # None: the end
         self._is_reading = True
         self._last_arrival = 0.0
-        self.sent: deque[bytes | None] = deque()  # on their way to the other end
+        self.sent: deque[bytes | None] = deque()  # in flight to the other end
         self.frames = Frames()
         self.names = b""  #: in the hash of the run
 
@@ -103,11 +103,11 @@ class Stream(asyncio.Transport):
     # ------------------------------------------------------------ the network calls
 
     def lose(self) -> None:
-        """Ends this end of the connection."""
+        """Closes this end of the connection."""
         if self.is_open:
             self.is_open = False
             self.network.streams.pop(self, None)
-            if self.protocol is not None:  # the connection has been made
+            if self.protocol is not None:  # the connection is established
                 self.network.loop.call_soon(self.protocol.connection_lost, None, context=self.life.context)
 
     def arrived(self, data: bytes | None) -> None:
@@ -134,7 +134,7 @@ class Stream(asyncio.Transport):
     # ------------------------------------------------------------ on the way
 
     def deliver_at(self, moment: float) -> None:
-        """Lets the oldest piece on the way arrive then, or after the one before it."""
+        """Makes the oldest message in flight arrive then, or after the one before it."""
         self._last_arrival = max(self._last_arrival, moment)
         self.network.loop.call_at(self._last_arrival, self._deliver, context=self.other.life.context)
 
@@ -151,14 +151,14 @@ class Stream(asyncio.Transport):
 
 
 class Frames:
-    """Cuts what one end sends into requests or responses, for a trace."""
+    """Splits the bytes of one end into requests or responses, for a trace."""
 
     def __init__(self) -> None:
         self._left = b""
         self.requests: dict[int, str] = {}
 
     def take(self, data: bytes) -> list[bytes]:
-        """Returns the frames that are whole by now."""
+        """Returns the complete frames."""
         self._left += data
         found = []
         while len(self._left) >= 4 and len(self._left) >= (size := int.from_bytes(self._left[:4])) + 4:
@@ -170,18 +170,18 @@ class Frames:
 class Network:
     """All connections between nodes and clients.
 
-    :param trace: gets a line for each message, if it is given
+    :param trace: gets a line for each message, if given
     """
 
     def __init__(self, loop: SimulatedLoop, random: Random, trace: Callable[[str], object] | None = None) -> None:
         self.loop, self.random, self.trace = loop, random, trace
         self.servers: dict[tuple[str, int], FakeServer] = {}
         self.streams: dict[Stream, None] = {}
-        self.blocked: set[tuple[str, str]] = set()  #: from and to, by names
+        self.blocked: set[tuple[str, str]] = set()  #: pairs of sender and recipient, by names
         self.latency_s = (0.0005, 0.008)
         self.late = 0.0  #: the probability that a message is late
         self.late_s = 0.5
-        self.late_rules: list[Callable[[Stream, bytes], float]] = []  #: by how many seconds a message is late
+        self.late_rules: list[Callable[[Stream, bytes], float]] = []  #: the delay of a message in seconds
         self.messages = 0
         self.hash = hashlib.blake2b(digest_size=16)
         self._next_port = 40_000
@@ -201,10 +201,10 @@ class Network:
         return server
 
     async def connect(self, factory: Callable[[], Any], host: str, port: int) -> tuple[Stream, Any]:
-        """Makes a connection, after a round trip.
+        """Establishes a connection, after a round trip.
 
-        :raises ConnectionRefusedError: nobody listens there
-        :raises ConnectionResetError: it is cut at once
+        :raises ConnectionRefusedError: nothing listens there
+        :raises ConnectionResetError: it is closed immediately
         """
         life = LIFE.get()
         assert life is not None
@@ -245,7 +245,7 @@ class Network:
         return seconds
 
     def holds_up(self, sender: str, target: str) -> bool:
-        """Returns whether nothing comes from one to the other at present."""
+        """Returns whether messages from one to the other are held up."""
         return (sender, target) in self.blocked
 
     def send(self, stream: Stream, data: bytes | None) -> None:
@@ -254,7 +254,7 @@ class Network:
         stream.deliver_at(self.loop.now + self.delay() + late_s)
 
     def note(self, stream: Stream, data: bytes | None) -> None:
-        """Puts what arrives into the hash of the run, and into the trace."""
+        """Adds an arrival to the hash of the run, and to the trace."""
         self.messages += 1
         content = data or b""
         self.hash.update(HASHED.pack(self.loop.now, len(content)) + stream.names + content)
@@ -272,13 +272,13 @@ class Network:
     # ------------------------------------------------------------ faults
 
     def cut(self, stream: Stream) -> None:
-        """Ends a connection half-way: what is on its way is lost."""
+        """Closes a connection; messages in flight are lost."""
         for end in (stream, stream.other):
             end.sent.clear()
             end.lose()
 
     def kill(self, life: Life) -> None:
-        """Ends all connections of a process: the other ends learn of it after a while, unless they are cut off."""
+        """Closes all connections of a process: the other ends notice it later, unless they are partitioned."""
         for stream in [each for each in self.streams if each.life is life]:
             stream.sent.clear()
             self.streams.pop(stream, None)
@@ -294,8 +294,8 @@ def host_of(name: str) -> str:
 
 
 def describe(frame: bytes, stream: Stream) -> str:
-    """Returns what a frame is, in words."""
-    if stream.port == stream.peer[1]:  # what was accepted answers
+    """Returns a description of a frame."""
+    if stream.port == stream.peer[1]:  # the accepting end sends responses
         number = int.from_bytes(frame[:4])
         return f"{stream.frames.requests.pop(number, '?')} answered ({len(frame)} B) #{stream.port}.{number}"
     key, version, number = struct.unpack_from(">hhi", frame)

@@ -1,6 +1,6 @@
-"""One run of a simulation: a seed, a cluster, clients, faults; and its result.
+"""One run of a simulation, from a seed to its result: a cluster, clients, faults.
 
-Knows nothing of how runs are chosen and shown.
+Knows nothing of how runs are selected and shown.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ from tests.simulation.transactional import TransactionalProducer
 SHAPES = ((COMBINED,) * 3, (CONTROLLER,) + (BROKER,) * 3, (CONTROLLER,) * 3 + (BROKER,) * 3)
 TOPICS = {"orders": 2, "payments": 1}
 CHECK_S = 0.01
-"""How often the invariants are checked."""
+"""The interval of the checks of invariants, in seconds."""
 SETTLE_S = 60
-"""How long a cluster may take, after all faults are over, until everything works again."""
+"""The time within which a cluster has to recover after all faults, in seconds."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a run."""
+    """The result of a run."""
 
     seed: int
     digest: str = ""
@@ -50,8 +50,8 @@ class Outcome:
 class Run:
     """A run of a seed.
 
-    :param faulty: whether things go wrong
-    :param left_out: the numbers of the faults that are left out
+    :param faulty: whether there are faults
+    :param left_out: the numbers of faults that are left out
     :param until: seconds after which faults and load end; the plan stays the same
     """
 
@@ -78,7 +78,7 @@ class Run:
         self.clients: list[Client] = []
 
     def execute(self) -> Outcome:
-        """Runs it all."""
+        """Executes the run."""
         outcome = self.outcome
         try:
             self.loop.run_until_complete(self._checked())
@@ -93,7 +93,7 @@ class Run:
         return outcome
 
     async def _checked(self) -> None:
-        """Runs until all is done, or something is wrong."""
+        """Runs until the end, or the first failure."""
         work, checks = self.loop.create_task(self._run()), self.loop.create_task(self._check())
         await asyncio.wait((work, checks), return_when=asyncio.FIRST_COMPLETED)
         for task in (checks, work):
@@ -152,7 +152,7 @@ class Run:
             client.start()
 
     async def _go_wrong(self) -> None:
-        """Lets the time of the run pass, with its faults."""
+        """Runs for the time of the run, with its faults."""
         begin, end, chance = self.loop.now, self.loop.now + self.seconds, self._chance()
         if self.faulty:
             faults = Faults(self.cluster, [client.name for client in self.clients], KINDS)
@@ -184,7 +184,7 @@ class Run:
         return Random(self.random.getrandbits(64))
 
     def _as(self, client: Client, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
-        """Does the work in the client's name."""
+        """Runs the work as the client."""
         return self.loop.create_task(work, context=client.life.context)
 
     async def _within(self, seconds: float, work: Any, complaint: str) -> None:
@@ -196,7 +196,7 @@ class Run:
 
 
 class Teller(logging.Handler):
-    """Puts what nodes log into the trace."""
+    """Adds log lines of nodes to the trace."""
 
     def __init__(self, trace: Callable[[str], object]) -> None:
         super().__init__(logging.INFO)
@@ -210,7 +210,7 @@ class Teller(logging.Handler):
 
 @contextmanager
 def quietly(teller: Teller | None) -> Iterator[None]:
-    """Has the nodes log into the trace alone, and frees them before the next run begins."""
+    """Redirects the log lines of nodes to the trace, and frees the nodes before the next run begins."""
     logger, was_collecting = logging.getLogger("barnabas"), gc.isenabled()
     before = logger.level, logger.propagate
     logger.setLevel(logging.INFO if teller is not None else logging.CRITICAL + 1)
@@ -232,7 +232,7 @@ def quietly(teller: Teller | None) -> Iterator[None]:
 
 
 def run(seed: int, *, trace: Callable[[str], object] | None = None, **settings: Any) -> Outcome:
-    """Runs a seed, and returns what came of it."""
+    """Runs a seed, and returns the outcome."""
     teller = None if trace is None else Teller(trace)
     with quietly(teller):
         one = Run(seed, trace=trace, **settings)

@@ -18,7 +18,7 @@ def produced(broker, topic, values):
 
 
 def consumed(broker, topic, group):
-    """The first record that the group is given."""
+    """Returns the first record of the group."""
     consumer = KafkaConsumer(
         topic,
         bootstrap_servers=broker.bootstrap_servers,

@@ -54,7 +54,7 @@ def seed(broker, *pairs):
 
 
 def coordinator(client, kind=0):
-    """Returns once there is one."""
+    """Waits for the coordinator."""
     while client.ask(FindCoordinatorRequest(key="g", key_type=kind), 3).error_code:
         pass
 
@@ -173,7 +173,7 @@ def test_sessions_of_classic_members(broker, client):
 
 
 def test_rebalance_time_outs_of_classic_members(broker, client):
-    """A member that does not join again is left behind, and the other one has its answer."""
+    """A member that does not rejoin is removed, and the other one gets its response."""
     member = joined(client, session_ms=60_000, rebalance_ms=20_000)
     with Client(broker.port) as other:
         other.send(framed(join(other, session_ms=60_000, rebalance_ms=20_000), 1))
@@ -207,7 +207,7 @@ def test_sessions_of_consumer_members(broker, client):
 
 
 def test_rebalance_time_outs_of_consumer_members(broker, client):
-    """A member that does not give up its partition is fenced."""
+    """A member that does not revoke its partition is fenced."""
     broker.create_topic("t", partitions=2)
     answer = consumer_joined(client, "one")
     owned = [
@@ -261,7 +261,7 @@ def test_locks_of_share_groups(broker, client):
     assert client.ask(beat, 1).error_code == NONE
     epochs = iter(range(1000))
     first = []
-    while not first:  # the state of the partition is read first
+    while not first:  # the state of the partition is loaded first
         first = acquired(client, topic.topic_id, next(epochs))
     assert first == [(0, 1)]
     broker.clock.advance(seconds=20)
@@ -282,7 +282,7 @@ def produce(client, size):
 
 
 def test_windows_of_quotas(broker, client):
-    """Above its quota a client is told to wait; when the windows are over, it is not."""
+    """Above its quota a client is throttled; after the windows it is not."""
     broker.create_topic("t")
     Entry = AlterClientQuotasRequest.EntryData
     entry = Entry(
@@ -292,7 +292,7 @@ def test_windows_of_quotas(broker, client):
     client.ask(AlterClientQuotasRequest(entries=[entry], validate_only=False), 1)
 
     def throttled_ms(size):
-        with Client(broker.port) as another:  # one that is throttled is not read for as long
+        with Client(broker.port) as another:  # a throttled connection is muted for that time
             return produce(another, size).throttle_time_ms
 
     assert throttled_ms(50_000) > 0

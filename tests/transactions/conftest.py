@@ -1,10 +1,9 @@
-"""A transaction coordinator, its clients, its log and its partitions, told in the words of a scenario file.
+"""A transaction coordinator, its clients, its log and its partitions, as the world of scenario files.
 
-Everybody wants the transactional id ``t`` unless ``id=`` says otherwise, and a client goes by its name: it remembers
-the producer id and epoch that it was last told, and speaks the newer generation of transactions unless ``v=1`` says
-otherwise. Where it matters by which connection it sends something, ``by=3`` says so. Producer ids are given out from
-1000 on. What the coordinator answers, writes and sends is printed in the order in which it happens; 1000/3 is producer
-id 1000 with epoch 3.
+The transactional id is ``t`` unless ``id=`` gives another one. A client goes by its name, remembers its producer id and
+epoch, and uses the newer generation of transactions unless ``v=1`` is given. ``by=3`` selects the connection of a
+request. Producer ids begin with 1000. Responses, records and markers are printed in the order in which they happen;
+1000/3 is producer id 1000 with epoch 3.
 """
 
 import contextlib
@@ -80,7 +79,7 @@ class World:
         self.do_lead()
 
     def command(self, line: str) -> str:
-        """Do what one line says; what it printed."""
+        """Runs one line, and returns what it printed."""
         verb, *words = shlex.split(line)
         options = dict(word.split("=", 1) for word in words if "=" in word)
         getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
@@ -157,7 +156,7 @@ class World:
             call()
 
     def do_hold(self, words: Words, _) -> None:
-        """What is written from here on is not safe yet: ``hold log``, ``hold markers``."""
+        """Holds back further records or markers: ``hold log``, ``hold markers``."""
         self.held[words[0]] = []
 
     def do_release(self, words: Words, _) -> None:
@@ -170,25 +169,25 @@ class World:
         self.do_restart()
 
     def do_level(self, words: Words, _) -> None:
-        """Of the feature transaction.version."""
+        """Sets transaction.version."""
         self.level = int(words[0])
 
     def do_advance(self, words: Words, _) -> None:
         self.clock.advance(milliseconds(words[0]) / 1000)
 
     def do_restart(self, *_) -> None:
-        """Stop without a word, and come back with what the log has."""
+        """Kills the coordinator, and restarts it with its log."""
         if self.runtime.has(0):
             self.runtime.kill()
         self.held.clear()
         self.do_lead()
 
     def do_stop(self, *_) -> None:
-        """The broker is about to close its logs."""
+        """Stops the coordinator, as before the broker closes its logs."""
         self.runtime.resign()
 
     def do_break(self, words: Words, _) -> None:
-        """The log takes nothing from here on: ``break``, or ``break NOT_COORDINATOR``."""
+        """Makes further writes fail: ``break``, or ``break NOT_COORDINATOR``."""
         self.log_error = ERRORS[words[0]] if words else NotEnoughReplicas
 
     def do_mend(self, *_) -> None:
@@ -196,11 +195,11 @@ class World:
         self.marker_errors.clear()
 
     def do_refuse(self, _, options: Options) -> None:
-        """Partitions answer a marker with an error: ``refuse x-0=NOT_LEADER_OR_FOLLOWER``."""
+        """Makes partitions refuse markers: ``refuse x-0=NOT_LEADER_OR_FOLLOWER``."""
         self.marker_errors |= {partition(name): ERRORS[error] for name, error in options.items()}
 
     def do_given(self, words: Words, options: Options) -> None:
-        """What the log has, however that came about: ``given t CompleteCommit producer=1000 epoch=32764``."""
+        """Writes a record to the log: ``given t CompleteCommit producer=1000 epoch=32764``."""
         transactional_id, state = words
         producer_id, epoch = int(options["producer"]), int(options["epoch"])
         facts = Facts(BY_TITLE[state], producer_id, epoch, 60_000, previous_producer_id=producer_id, client_version=2)
@@ -209,26 +208,26 @@ class World:
         self.do_restart()
 
     def do_lose(self, *_) -> None:
-        """Another node leads the partition of ``__transaction_state`` from here on."""
+        """Makes another node the leader of the partition of ``__transaction_state``."""
         self.runtime.resign()
 
     def do_resign(self, *_) -> None:
-        """The topic ``__transaction_state`` is deleted, and created again."""
+        """Deletes the topic ``__transaction_state``, and creates it again."""
         self.runtime.resign()
         self.log.clear()
         self.do_lead()
 
     def do_lead(self, *_) -> None:
-        """This node leads that partition, and has its log."""
+        """Makes this node the leader of that partition, with its log."""
         self.runtime.start(self.log)
         self.coordinator = TransactionCoordinator(TransactionConfig(**self.settings), self.runtime, self.clock.time_ms)
 
     def do_ids(self, words: Words, _) -> None:
-        """``ids gone``: there are no producer ids to be had; ``ids 2000``: the next one."""
+        """``ids gone``: no producer ids are available; ``ids 2000``: the next one."""
         self.next_id = -1 if words[0] == "gone" else int(words[0])
 
     def do_drop(self, words: Words, _) -> None:
-        """Those topics are deleted."""
+        """Deletes topics."""
         self.runtime.only.topics_deleted(words)
 
     # --------------------------------------------------------------- clients
@@ -237,7 +236,7 @@ class World:
         return self.clients.setdefault(name, Client(name))
 
     def who(self, client: Client, options: Options) -> ProducerIdentity:
-        """``epoch=-1`` and ``epoch=+1`` are from where the client is; ``by=3`` is the connection by which it sends."""
+        """Returns the identity of a request: ``epoch=-1`` and ``epoch=+1`` are relative; ``by=3`` is its connection."""
         epoch = options.get("epoch", "+0")
         number = int(epoch)
         return ProducerIdentity(
@@ -248,7 +247,7 @@ class World:
         )
 
     def do_init(self, words: Words, options: Options) -> None:
-        """``init a``; ``init a again`` says which id and epoch it has."""
+        """``init a``; ``init a again`` sends id and epoch, too."""
         client = self.client(words[0])
         transactional_id, producer_id, epoch, *_ = self.who(client, options)
         expected = (producer_id, epoch) if "again" in words else (-1, -1)
@@ -265,7 +264,7 @@ class World:
         self.coordinator.init_producer_id(ask, reply)
 
     def do_is(self, words: Words, options: Options) -> None:
-        """``is b producer=1000 epoch=4``: what a client believes that it has."""
+        """``is b producer=1000 epoch=4``: sets the identity of a client."""
         client = self.client(words[0])
         client.producer_id, client.epoch = int(options["producer"]), int(options["epoch"])
 
@@ -295,7 +294,7 @@ class World:
         self.end(words, options, False)
 
     def end(self, words: Words, options: Options, is_commit: bool) -> None:
-        """``commit a``; ``commit a late`` has an answer that no client gets: the client has continued."""
+        """``commit a``; ``commit a late`` has a response that no client gets: the client has continued."""
         client = self.client(words[0])
 
         def reply(result: EndResult) -> None:
@@ -312,7 +311,7 @@ class World:
 
     @contextlib.contextmanager
     def hung_up_on(self, name: str) -> Iterator[None]:
-        """What comes by an older connection than the client's newest changes nothing."""
+        """Checks that a request of an older connection than the client's newest changes nothing."""
         try:
             yield
         except Overtaken:

@@ -1,8 +1,8 @@
-"""A random walk over the coordinator, compared with a model: what holds after any requests in any order.
+"""A random walk over the coordinator, compared with a model: invariants after any requests in any order.
 
-Clients of two transactional ids say what they should and what they should not, and say things again, late; the log and
-the partitions are slow, or refuse; the coordinator restarts with what the log has. Besides the rules here, the model
-keeps the markers of each partition, which determine what consumers see.
+Clients of two transactional ids send valid and invalid requests, and repeat requests late; the log and the partitions
+are slow, or return errors; the coordinator restarts with its log. Besides the rules here, the model has the markers of
+each partition, which determine what consumers read.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ TIMEOUT_MS = 15_000
 
 
 class End(NamedTuple):
-    """An EndTxn as it was sent, which may come again, or only later."""
+    """An EndTxn as it was sent, which may be repeated, or delivered late."""
 
     transactional_id: str
     producer_id: int
@@ -55,7 +55,7 @@ class Walk(RuleBasedStateMachine):
         self.ids = 1000
         old = Facts(State.COMPLETE_COMMIT, 999, LAST_EPOCH - 5, TIMEOUT_MS, start_time_ms=1, update_time_ms=2)
         self.log: list[tuple[str, Facts]] = [("u", old)]
-        """What is to be found in the log; ``u`` has been there for long, and its epochs will run out."""
+        """The content of the log; ``u`` is old, and its epochs will be exhausted."""
         self.records = [record_of("u", old, 1)]
         self.held_log: list | None = None
         self.held_markers: list | None = None
@@ -107,7 +107,7 @@ class Walk(RuleBasedStateMachine):
             self.held_log.append(self.runtime.guarded(written))
 
     def check_step(self, transactional_id: str, former: Facts | None, facts: Facts) -> None:
-        """What may follow upon what, in the log."""
+        """Checks the transition between two records of the log."""
         if former is None:
             assert (facts.state, facts.producer_epoch) == (State.EMPTY, 0)
             return
@@ -131,7 +131,7 @@ class Walk(RuleBasedStateMachine):
         return next((facts for name, facts in reversed(self.log) if name == transactional_id), None)
 
     def current(self, transactional_id: str) -> tuple[int, int]:
-        """The producer id and the epoch that the coordinator goes by."""
+        """Returns the producer id and the epoch that the coordinator uses."""
         described = self.coordinator.describe(transactional_id)
         return described.producer_id, described.producer_epoch
 
@@ -194,7 +194,7 @@ class Walk(RuleBasedStateMachine):
             self.answered()
             if error is None:
                 now = self.kept(transactional_id)
-                # In memory the epoch may be raised already, by a fence whose abort is not written yet.
+                # In memory the epoch may be higher already, after fencing whose abort is not written yet.
                 assert now.state is State.ONGOING and (producer_id, epoch + off) == self.current(transactional_id)
                 assert set(partitions) <= now.partitions.keys()
 
@@ -229,7 +229,7 @@ class Walk(RuleBasedStateMachine):
     @precondition(lambda self: self.sent)
     @rule(data=st.data())
     def end_late(self, data) -> None:
-        """Repeats an EndTxn that was sent before; no client gets the answer."""
+        """Repeats an EndTxn; no client gets the response."""
         self.say(data.draw(st.sampled_from(self.sent[-8:])), goes_on=False)
 
     def say(self, end: End, *, goes_on: bool) -> None:
@@ -255,7 +255,7 @@ class Walk(RuleBasedStateMachine):
 
     @staticmethod
     def check_end(end: End, before: Facts | None, written: list[Facts]) -> None:
-        """An end decides a transaction that it was meant for, and no other."""
+        """Checks that an EndTxn ends only the transaction that it was sent for."""
         if not written:
             return
         assert before is not None
@@ -321,7 +321,7 @@ class Walk(RuleBasedStateMachine):
             done()
 
     def restart(self) -> None:
-        """Records that are not safe yet may be in the log; waiting requests are not answered."""
+        """Restarts. Records that are not safe yet may be in the log; waiting requests get no response."""
         self.runtime.kill()
         self.held_log = self.held_markers = None
         self.waiting = 0
@@ -329,7 +329,7 @@ class Walk(RuleBasedStateMachine):
         self.start()
 
     def resign(self) -> None:
-        """Another node leads for a while; here all requests get an error, and later callbacks are ignored."""
+        """Another node leads for a while: all requests get an error, and later callbacks are ignored."""
         self.runtime.resign()
         assert self.waiting == 0, "somebody waits for an answer that never comes"
         self.log_catches_up()
@@ -357,13 +357,13 @@ class Walk(RuleBasedStateMachine):
             return
         assert self.waiting == 0, "somebody waits for an answer that never comes"
         if any(facts.state in DECIDED for facts in map(self.kept, IDS) if facts is not None):
-            self.clock.advance(LONGEST_WAIT)  # what had to be tried again has been
+            self.clock.advance(LONGEST_WAIT)  # all retries are done
         for name in IDS:
             if self.kept(name) is None:
                 continue
             now, kept = self.coordinator.describe(name), self.kept(name)
             assert kept.state not in DECIDED, "a decision is not carried out"
-            # An epoch that was raised to fence somebody counts, though the abort then could not be written.
+            # An epoch that was raised for fencing is used, even if the abort could not be written.
             ahead = name in self.fenced_in_vain
             assert now.producer_id == kept.producer_id
             assert kept.producer_epoch <= now.producer_epoch <= kept.producer_epoch + ahead
@@ -371,7 +371,7 @@ class Walk(RuleBasedStateMachine):
             assert self.is_free(name), "a pending state that nothing clears"
 
     def is_free(self, name: str) -> bool:
-        """Whether its producer, should it add a partition that is there already, is not told to wait."""
+        """Returns whether its producer can add a partition without ConcurrentTransactions."""
         now = self.coordinator.describe(name)
         results = []
         producer = ProducerIdentity(name, now.producer_id, now.producer_epoch)
@@ -379,7 +379,7 @@ class Walk(RuleBasedStateMachine):
         return list(map(kind, results)) != [ConcurrentTransactions]
 
     def teardown(self) -> None:
-        """After the faults no request waits, and replaying the log gives the same state."""
+        """Checks that no request waits after the faults, and that replaying the log gives the same state."""
         self.all_is_well()
         self.memory_is_what_the_log_says()
         names = [name for name in IDS if self.kept(name) is not None and name not in self.fenced_in_vain]
@@ -391,14 +391,14 @@ class Walk(RuleBasedStateMachine):
 
 
 def is_done(end: End, facts: Facts) -> bool:
-    """Whether that end has brought these facts about."""
+    """Returns whether these facts are the result of that EndTxn."""
     if facts.previous_producer_id != facts.producer_id and facts.producer_epoch == 0:
         return (end.producer_id, end.epoch) == (facts.previous_producer_id, LAST_EPOCH - 1)
     return (end.producer_id, end.epoch + 1) == (facts.producer_id, facts.producer_epoch)
 
 
 def facts_after(facts: Facts) -> tuple[int, int]:
-    """Producer id and epoch that a client goes on with, when that decision is carried out."""
+    """Returns producer id and epoch of the client after that decision."""
     if facts.state in DECIDED and facts.next_producer_id >= 0:
         return facts.next_producer_id, 0
     return facts.producer_id, facts.producer_epoch

@@ -1,4 +1,4 @@
-"""Batches and message sets: construct's reading beside the broker's, and beside other people's writers."""
+"""Batches and message sets: construct's decoding, compared with the broker's, and with batches of other libraries."""
 
 import struct
 import zlib
@@ -39,7 +39,7 @@ OURS = settings(
 
 
 def check_equal(rows, data):
-    """Every field of every batch and record, as the broker reads them."""
+    """Compares every field of every batch and record with the broker's decoding."""
     assert not [row for row in rows if row.is_damage]
     position = 0
     found = iter(rows)

@@ -28,7 +28,7 @@ DOWN = (SAFE_DOWNGRADE, UNSAFE_DOWNGRADE)
 
 @pytest.fixture
 def at_levels(make_cluster):
-    """A cluster at these levels, the others as its metadata.version has them."""
+    """A cluster at these levels; the others are the defaults of its metadata.version."""
 
     def make(levels, **settings):
         made = make_cluster(brokers=(), **settings)
@@ -139,7 +139,7 @@ def test_eligible_leader_replicas_rest_on_metadata(at_levels):
     cluster = at_levels({METADATA: 22})
     with pytest.raises(InvalidUpdateVersion, match=r"it depends on metadata\.version level 23$"):
         update(cluster, (ELR, 1))
-    update(cluster, (ELR, 1), (METADATA, 23))  # both at once will do
+    update(cluster, (ELR, 1), (METADATA, 23))  # both together are valid
     assert cluster.image.features[ELR] == 1
 
 

@@ -12,7 +12,7 @@ from tests.registering import heartbeat, registration
 
 
 class Node:
-    """The metadata of a combined node, broker 1, with brokers 2 and 3 that send heartbeats when the test says so."""
+    """The metadata of a combined node, broker 1, with brokers 2 and 3 whose heartbeats the test sends."""
 
     def __init__(self, opener, batches_of, **settings):
         self.clock = opener.clock
@@ -30,7 +30,7 @@ class Node:
         return self.metadata.submit(command)
 
     def live(self, seconds, *broker_ids):
-        """Lets time pass in which these brokers send heartbeats."""
+        """Advances the clock, with heartbeats of these brokers."""
         for _ in range(round(seconds)):
             self.clock.advance(1)
             for broker_id in broker_ids:
@@ -205,7 +205,7 @@ def test_it_ends_with_the_node(three):
 
 @pytest.mark.parametrize(("silent_s", "left_s"), [(0, 9), (3, 6), (60, 4.5)])
 def test_the_session_on_the_node_that_was_active_runs_since_it_was_heard_of(three, silent_s, left_s):
-    """With ``broker.session.timeout.ms`` of 9 s, of which at least half is left."""
+    """With ``broker.session.timeout.ms`` of 9 s, at least half of which is left."""
     quorum, controller, clock = three.metadata.quorum, three.metadata.controller, three.clock
     quorum.leadership = Leadership(2, 5)
     controller.leadership_changed(quorum.leadership)

@@ -188,7 +188,7 @@ def test_the_dev_profile_makes_do_with_the_brokers_there_are(make_cluster):
         [NewTopic("a", 10_000, 1), NewTopic("b")],
         [assigned(*[[1]] * 6000, name="a"), NewTopic("b", 5000, 1)],
         [NewTopic("there", 10_001, 1)],
-        [NewTopic("orders", 10_000, 1)],  # with its topic's it would be 10,001 records
+        [NewTopic("orders", 10_000, 1)],  # with the topic's record it would be 10,001
     ],
 )
 def test_too_many_partitions_refuse_the_whole_request(cluster, topics):

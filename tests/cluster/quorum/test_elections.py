@@ -1,4 +1,4 @@
-"""Voters and their elections: single rules, and random walks of a whole quorum under Raft's invariants."""
+"""Voters and their elections: single rules, and random walks of a quorum under Raft's invariants."""
 
 from random import Random
 
@@ -56,7 +56,7 @@ def around():
 
 @pytest.fixture
 def voter(around, clock):
-    """Voter 1 of three, which has just started."""
+    """Voter 1 of three, just started."""
     made = Elections(ReplicaKey(1), around, clock, Random(1))
     made.start(Elected(4))
     return made
@@ -68,7 +68,7 @@ def ask(voter, *, candidate=2, epoch=5, end=EMPTY, pre_vote=False, directory=Rep
 
 
 def elect(voter, clock):
-    """Has it win an election."""
+    """Makes the voter win an election."""
     clock.advance(2)
     for node_id, request in [(each.voter.node_id, each) for each in voter.poll()]:
         voter.voted(node_id, request, granted=True)
@@ -103,7 +103,7 @@ def test_a_pre_vote_binds_nobody(voter, around):
 
 def test_a_follower_that_hears_its_leader_gives_no_vote(voter):
     voter.heard_of(3, 5)
-    assert ask(voter, pre_vote=True) is True  # it has heard of the leader, not from it
+    assert ask(voter, pre_vote=True) is True  # it knows the leader, but has not fetched from it
     voter.fetched()
     assert ask(voter, pre_vote=True) is False
     assert ask(voter) is False
@@ -209,7 +209,7 @@ def test_a_leader_that_has_not_been_fetched_from_may_still_start(voter, clock):
 
 
 def test_a_leader_that_others_fetch_from_keeps_its_lead(voter, clock):
-    """A network refuses connections of one voter only: the others deny their pre-votes, once."""
+    """The network refuses connections of one voter only: the others reject its pre-votes once."""
     voter.heard_of(3, 5)
     voter.fetched()
     voter.refused(3)
@@ -344,7 +344,7 @@ class Member:
             assert before.leader_id in (NO_NODE, elected.leader_id), "two leaders of an epoch"
 
     def step(self):
-        """Sends what is due."""
+        """Sends the due messages."""
         voter, now = self.voter, self.walk.clock.monotonic()
         for message in voter.poll():
             self.walk.send(self.id, message.voter.node_id, message)
@@ -365,7 +365,7 @@ class Member:
             self.walk.send(self.id, target, ("fetch", voter.epoch, end))
 
     def end_of(self, epoch):
-        """The largest epoch up to this one, and its end."""
+        """Returns the largest epoch up to this one, and its end."""
         below = [each for each, _ in self.log if each <= epoch]
         return (below[-1] if below else 0, len(below))
 
@@ -435,7 +435,7 @@ class Walk:
             self.wire.append((self.clock.monotonic() + delay, sender, target, message))
 
     def elected(self, member):
-        """Raft's election safety and leader completeness."""
+        """Checks Raft's election safety and leader completeness."""
         epoch = member.voter.epoch
         assert self.leaders.setdefault(epoch, member.id) == member.id, "two nodes lead an epoch"
         assert member.log[: len(self.commits)] == self.commits, "a leader lacks what is committed"
@@ -445,7 +445,7 @@ class Walk:
         self.commits += member.log[len(self.commits) : high_watermark]
 
     def check(self, log):
-        """State machine safety."""
+        """Checks state machine safety."""
         common = min(len(log), len(self.commits))
         assert log[:common] == self.commits[:common], "what was committed is another thing here"
 

@@ -1,4 +1,4 @@
-"""A leader that observers copy the log from, request by request and as a whole."""
+"""A leader whose log observers copy: single requests, and whole copies."""
 
 from random import Random
 
@@ -70,7 +70,7 @@ def request(metadata, offset=0, last_epoch=0, *, epoch=None, high_watermark=None
 
 
 def ask(metadata, *args, sender=SENDER, now_ms=0, **fields):
-    """The whole response, what it says of the partition, and whether it need not wait."""
+    """Returns the whole response, its partition, and whether it is complete."""
     response, tells = metadata.quorum.leader_log.fetch(request(metadata, *args, **fields), sender, now_ms)
     ((partition,),) = [topic.partitions for topic in response.responses]
     return response, partition, tells
@@ -216,7 +216,7 @@ def test_how_far_the_copies_are(leader):
     assert observers(leader, 1000) == [(OBSERVER, 0, 1000, -1)]
     create(leader, "orders")
     ask(leader, end, 1, now_ms=2000)
-    assert observers(leader, 2000) == [(OBSERVER, end, 2000, 1000)]  # it had then what was there at the fetch before
+    assert observers(leader, 2000) == [(OBSERVER, end, 2000, 1000)]  # it had the records of the fetch before
     ask(leader, leader.log.log_end_offset, 1, now_ms=3000)
     assert observers(leader, 3000) == [(OBSERVER, leader.log.log_end_offset, 3000, 3000)]
     (found,) = leader.quorum.leader_log.observers(3000)
@@ -328,7 +328,7 @@ def test_errors_of_a_whole_request_for_a_snapshot(leader):
 
 
 class Wire:
-    """Brings requests to a leader that can be exchanged, through their bytes."""
+    """Sends requests, encoded, to a leader that can be replaced."""
 
     def __init__(self, clock):
         self.clock = clock
@@ -355,7 +355,7 @@ class Wire:
 
 
 class Copy:
-    """An observer with a loader and snapshots of its own."""
+    """An observer with its own loader and snapshots."""
 
     def __init__(self, wire, files, limits=SnapshotLimits(ms=0)):  # noqa: B008
         directory = "/data/__cluster_metadata-0"

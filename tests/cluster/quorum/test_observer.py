@@ -1,4 +1,4 @@
-"""An observer whose leader is a script: the test reads each request and gives each answer."""
+"""An observer whose leader is a script: the test receives each request and returns each response."""
 
 from random import Random
 
@@ -42,7 +42,7 @@ CONTROLLER = Endpoint("CONTROLLER", "127.0.0.1", 9093, "PLAINTEXT")
 
 
 class Peers:
-    """What was sent, to be answered by the test."""
+    """The sent requests, for responses of the test."""
 
     def __init__(self):
         self.sent = []
@@ -54,7 +54,7 @@ class Peers:
 
 
 class Listener:
-    """What an observer told."""
+    """Records the calls of an observer."""
 
     def __init__(self):
         self.heard = []
@@ -74,7 +74,7 @@ class Listener:
 
 
 class Node:
-    """An observer on a disk in memory, and the test's hold on it."""
+    """An observer on a disk in memory, with access for the test."""
 
     def __init__(self, files, *, voters=(LEADER, OTHER), bootstrap=(), background=None, limits=DEFAULT_LIMITS):
         self.files, self.clock, self.peers, self.listener, self.fatal = files, ManualClock(), Peers(), Listener(), []
@@ -112,7 +112,7 @@ class Node:
 
     @property
     def request(self):
-        """The one request that waits: its partition."""
+        """Returns the partition of the one request in flight."""
         ((_, request, _),) = self.peers.sent
         return request.topics[0].partitions[0]
 
@@ -127,7 +127,7 @@ class Node:
         done(response, error)
 
     def fetched(self, records=b"", *, error=None, epoch=5, leader=LEADER, high_watermark=-1, endpoints=(), **fields):
-        """Answers a fetch."""
+        """Responds to a fetch."""
         body = FetchResponse.FetchableTopicResponse.PartitionData
         partition = body(
             partition_index=0,
@@ -192,7 +192,7 @@ def files():
 
 @pytest.fixture
 def node(files):
-    """An observer that knows that node 1 leads epoch 5."""
+    """An observer that knows node 1 as the leader of epoch 5."""
     found = Node(files).start()
     found.fetched(error=FencedLeaderEpoch)
     assert found.listener.take() == [Leadership(NO_NODE, 0), Leadership(LEADER, 5)]
@@ -446,7 +446,7 @@ def test_a_snapshot_that_the_leader_has_deleted_is_given_up(node, files):
 
 
 def test_a_refusal_of_apaches_gives_a_snapshot_up_too(node):
-    """It cannot encode a refusal: there is a null where none may be."""
+    """It cannot encode this error: a null is where none is allowed."""
     node.sent_to_snapshot(SNAPSHOT)
     node.answer(FetchSnapshotResponse(error_code=-1, topics=[]))
     node.fetched(error=NotLeaderOrFollower)
@@ -488,7 +488,7 @@ def test_the_rest_of_a_snapshot_is_not_fetched_from_another_leader(node):
 
 
 class Held:
-    """A background whose work the test does."""
+    """Background work that the test runs."""
 
     def __init__(self):
         self.work = []

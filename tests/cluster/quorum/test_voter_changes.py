@@ -1,4 +1,4 @@
-"""Changes of the voters, decided by a leader whose log, whose replicas and whose peers the test sets."""
+"""Changes of the voters by a leader whose log, replicas and peers the test sets."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def kraft_of(*node_ids, version=1):
 
 
 class Leader:
-    """The leader, and all that it asks."""
+    """The leader, with the requests that it sends."""
 
     def __init__(self, kraft):
         self.key, self.kraft, self.voters_offset = key(1), kraft, 4
@@ -275,7 +275,7 @@ def test_directories_that_are_told_while_the_log_names_no_voters():
     with pytest.raises(VoterNotFound):
         scene.changes.update(key(7), HERE, Levels(0, 1))
     assert list(scene.changes.in_memory) == [2]
-    scene.changes.lost()  # another leader is told anew
+    scene.changes.lost()  # another leader gets the updates again
     assert scene.changes.in_memory == {}
 
 

@@ -1,6 +1,6 @@
-"""Several voters in one process, on disks that forget what was not fsynced, and a network that delays, loses and cuts.
+"""Several voters in one process, on disks that lose unsynced writes, and a network with delays, losses and partitions.
 
-Must not know how voters are elected: it brings requests, as bytes, to the handlers of the controllers' listener.
+Knows nothing of elections: it passes requests, encoded, to the handlers of the controllers' listener.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ HANDLERS = {
 
 
 class SlowFlushes(LogServices):
-    """Flushes take their time, and come out of turn."""
+    """Flushes are slow, and complete out of order."""
 
     def __init__(self, log_directory, scheduler, random):
         super().__init__(log_directory)
@@ -67,7 +67,7 @@ class SlowFlushes(LogServices):
 
 
 class Member:
-    """One voter, which may be killed and started again on what its disk has kept."""
+    """One voter, which may be killed and restarted from its disk."""
 
     def __init__(self, walk, node_id):
         self.walk, self.id, self.files = walk, node_id, FaultyFiles(clock=walk.clock)
@@ -103,7 +103,7 @@ class Member:
         self.voter.start()
 
     def kill(self, *, power_cut):
-        """Ends the process; after a power cut its disk has less."""
+        """Kills the process; a power cut loses unsynced writes."""
         self.scheduler.is_dead = True
         self.files = self.files.survivor(power_cut=power_cut, chance=self.walk.random)
         self.voter = None
@@ -113,7 +113,7 @@ class Member:
         return self.voter.metadata_log.log
 
     def content(self, up_to):
-        """The log below an offset, as bytes."""
+        """Returns the log before an offset, as bytes."""
         return bytes(self.log.read(0, 1 << 24, up_to=up_to, minimum_one=True)) if up_to else b""
 
     # ------------------------------------------------------------ as a listener
@@ -215,12 +215,12 @@ class Walk:
     # ------------------------------------------------------------ Raft's invariants
 
     def committed(self, member, batch):
-        """State machine safety: every node is told the same."""
+        """Checks state machine safety: all nodes commit the same."""
         data = member.content(batch.last_offset + 1)[-batch.size :]
         assert self.commits.setdefault(batch.base_offset, data) == data, "what was committed is another thing here"
 
     def check(self):
-        """Election safety and leader completeness."""
+        """Checks election safety and leader completeness."""
         for member in self.up:
             assert member.fatal == [], member.fatal
             voter = member.voter

@@ -28,7 +28,7 @@ LATEST, EARLIEST = -1, -2
 
 
 class World:
-    """A fetcher with partitions 0 to ``count`` - 1, all of which have to be fetched in epoch 3."""
+    """A fetcher with partitions 0 to ``count`` - 1, all to be fetched in epoch 3."""
 
     def __init__(self, count=1, limit=None, **options):
         self.limit = limit
@@ -43,7 +43,7 @@ class World:
         return self.partitions[0].log
 
     def request(self):
-        """The next request, as it comes over the wire."""
+        """Returns the next request, decoded from its bytes."""
         request = self.fetcher.next_request(self.now, int(self.now * 1000))
         if request is None:
             return None
@@ -51,7 +51,7 @@ class World:
         return type(request).decode(request.encode(version=version), version=version)
 
     def fetch(self):
-        """The next request: what it fetches by partition, and what it forgets."""
+        """Returns the fetched partitions of the next request, and the forgotten ones."""
         request = self.request()
         assert isinstance(request, FetchRequest)
         fetched = {each.partition: each for topic in request.topics for each in topic.partitions}
@@ -360,7 +360,7 @@ def test_when_all_pause_there_is_no_request():
     assert world.request() is None
     assert world.fetcher.wakes_at() == 1.0
     world.now = 1.0
-    assert world.exchange(data(batch(b"a"))) == ({}, [])  # the leader has been told nothing else meanwhile
+    assert world.exchange(data(batch(b"a"))) == ({}, [])  # nothing else was sent to the leader meanwhile
     assert world.log.log_end_offset == 1
 
 

@@ -41,7 +41,7 @@ class Leader(World):
         followers.fetched(followers.replica(broker_id, has_epoch=True), offset, log_start_offset, end, epoch)
 
     def pass_time(self, seconds, *alive):
-        """Followers that are alive fetch from the end, as they are."""
+        """Advances the clock; the given followers fetch from the end."""
         for _ in range(round(seconds)):
             self.clock.advance(1)
             for broker_id in alive:
@@ -101,7 +101,7 @@ def test_a_follower_that_stops_fetching_leaves_the_isr():
 
 
 def test_a_follower_at_the_end_stays_though_it_does_not_fetch():
-    """There is nothing that it could lack (``Replica.isCaughtUp``)."""
+    """It lacks no records (``Replica.isCaughtUp``)."""
     leader = Leader()
     leader.append()
     leader.fetch(2, 1)
@@ -112,7 +112,7 @@ def test_a_follower_at_the_end_stays_though_it_does_not_fetch():
 
 
 def test_a_follower_that_is_always_a_little_behind_stays():
-    """It was at the end of the fetch before (``Replica.updateFetchState``)."""
+    """It has caught up with the end of the fetch before (``Replica.updateFetchState``)."""
     leader = Leader()
     for end in range(1, 100):
         leader.append()
@@ -135,7 +135,7 @@ def test_a_follower_that_has_everything_comes_back():
     assert leader.leading.proposed[0][0].isr == {1: 101, 2: 102, 3: 103}
     leader.append()
     leader.fetch(2, 12)
-    assert leader.high_watermark == 10  # the one that may be in the ISR already counts
+    assert leader.high_watermark == 10  # the proposed replica is included already
     leader.leading.commit()
     assert leader.isr == (1, 2, 3)
     leader.fetch(3, 12)
@@ -143,7 +143,7 @@ def test_a_follower_that_has_everything_comes_back():
 
 
 def test_a_follower_needs_all_of_the_earlier_epochs():
-    """The high watermark of a new leader is behind: what is above it may be committed (KAFKA-7128)."""
+    """The high watermark of a new leader lags: records above it may be committed (KAFKA-7128)."""
     leader = Leader(IN_SYNC)
     leader.append(10)
     leader.partition.become_leader(IN_SYNC._replace(isr=(1, 2), leader_epoch=4, partition_epoch=8))
@@ -167,7 +167,7 @@ def test_who_may_not_be_in_the_isr_is_not_proposed(changes):
     assert leader.leading.proposed == []
     leader.append()
     leader.fetch(2, 1)
-    assert leader.high_watermark == 1  # nor waited for
+    assert leader.high_watermark == 1  # nor is it waited for
 
 
 def test_a_follower_without_an_epoch_may_come():
@@ -212,7 +212,7 @@ def test_metadata_that_comes_after_the_answer_changes_nothing():
     leader = Leader(IN_SYNC._replace(isr=(1, 2)))
     leader.fetch(3, 0)
     leader.leading.commit()
-    leader.partition.become_leader(IN_SYNC._replace(isr=(1, 2)))  # another change, of before
+    leader.partition.become_leader(IN_SYNC._replace(isr=(1, 2)))  # another, older change
     assert leader.isr == (1, 2, 3)
 
 

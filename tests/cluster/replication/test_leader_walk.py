@@ -1,8 +1,8 @@
-"""A random walk over three partitions that lead and follow: what was acknowledged with acks=all is never lost.
+"""A random walk over three replicas that lead and follow: records acknowledged with acks=all are never lost.
 
-Brokers are fenced, killed and restarted; metadata reaches each of them late; the controller's answers come late or
-never. The model: an acknowledged batch is at its offset on each later leader, and no two consumers see two batches at
-one offset.
+Brokers are fenced, killed and restarted; metadata arrives late at each of them; the controller's responses are late or
+lost. The model: an acknowledged batch is at its offset on each later leader, and no two consumers read different
+batches at one offset.
 """
 
 from random import Random
@@ -27,7 +27,7 @@ NO_LEADER = -1
 
 
 class Controller:
-    """The partition and the brokers as the metadata log has them; each state is one record."""
+    """The partition and the brokers in the metadata log; each state is one record."""
 
     def __init__(self, random):
         self.random = random
@@ -75,7 +75,7 @@ class Controller:
 
 
 class Node:
-    """A broker with its replica; ``applied`` records of the metadata have reached it."""
+    """A broker with its replica; it has ``applied`` records of the metadata."""
 
     def __init__(self, node_id, clock):
         self.node_id, self.clock = node_id, clock
@@ -97,7 +97,7 @@ class Node:
             (self.partition.become_leader if lead else self.partition.become_follower)(image)
 
     def batches(self, up_to):
-        """The CRC of each batch below an offset, by its offset. It covers neither offset nor epoch."""
+        """Returns the CRC of each batch below an offset, by its offset. It covers neither offset nor epoch."""
         log = self.partition.log
         data = log.read(0, 1 << 20, up_to=up_to, minimum_one=True) if up_to else b""
         return {batch.base_offset: bytes(batch.buffer[17:21]) for batch in batches(bytes(data))}
@@ -185,7 +185,7 @@ class Walk:
             node.leading.look()
 
     def fence(self):
-        """Takes away the session of a broker; most of them are dead, the others do not know it yet."""
+        """Ends the session of a broker; most of these are dead, the others do not know it yet."""
         node = self.random.choice(self.alive())
         if len(self.alive()) > 1 and not self.controller.brokers[node.node_id].fenced:
             self.controller.fence(node.node_id)
@@ -212,7 +212,7 @@ class Walk:
             assert {offset: held.get(offset) for offset in self.acknowledged} == self.acknowledged
 
     def settle(self):
-        """All come back, and fetch until nothing is left to fetch."""
+        """Restarts all, and runs until nothing is left to fetch."""
         for _ in NODES:
             self.come_back()
         for turn in range(300):

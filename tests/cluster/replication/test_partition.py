@@ -30,7 +30,7 @@ WITH_FOLLOWER = ALONE._replace(replicas=(1, 2), isr=(1, 2), directories=(bytes(1
 
 
 class World:
-    """A partition that this node, 1, leads; nothing is flushed until the test says so."""
+    """A partition that this node, 1, leads; the test flushes it."""
 
     def __init__(self, image: PartitionImage = ALONE, **config) -> None:
         self.clock = ManualClock()
@@ -52,12 +52,12 @@ class World:
         self.safe = []
 
     def append(self, count=1, *, acks=1, **options):
-        """The offset after the batch."""
+        """Appends a batch; returns the offset after it."""
         batch = build_batch([(None, b"v", 0)] * count, **options)
         return self.partition.append(RecordBatch.parse(batch), 0, acks=acks).last_offset + 1
 
     def end(self, *, commit=True):
-        """The marker that ends the transaction of producer 7."""
+        """Appends the marker that ends the transaction of producer 7."""
         kind = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
         batch = build_batch(
             [(control_key(kind), bytes(6), 0)], producer_id=7, producer_epoch=0, is_control=True, is_transactional=True
@@ -65,7 +65,7 @@ class World:
         self.partition.append(RecordBatch.parse(batch), 0)
 
     def wait(self, name, *, acks=1, count=1):
-        """Append, and wait until that is safe: ``safe`` then has the name, and the error if there was one."""
+        """Appends, and waits: ``safe`` has the name, and the error if there was one, when that is safe."""
         self.partition.when_safe(
             self.append(count, acks=acks), acks, lambda error: self.safe.append((name, kind(error)) if error else name)
         )
@@ -98,7 +98,7 @@ def test_is_safe_and_when_safe_agree(acks):
 
 
 def test_whoever_waits_is_called_in_the_order_of_the_log():
-    """What was flushed meanwhile would let the third batch be safe at once; it comes after the second all the same."""
+    """The third batch is flushed with the second one, but is acknowledged after it."""
     world = World(flush_messages=4)
     world.wait("first", count=3)
     world.wait("second", count=4)
@@ -286,7 +286,7 @@ def test_reading_stops_at_the_high_watermark():
 
 
 class Patient(DelayedFetch):
-    """Waits for so many bytes."""
+    """Waits for a number of bytes."""
 
     def __init__(self, world, wanted):
         super().__init__(world.clock, [world.partition], READ_UNCOMMITTED, 500)
@@ -312,7 +312,7 @@ def test_a_fetch_waits_until_there_is_enough_or_time_is_up(wanted):
     world = World()
     fetch = Patient(world, wanted)
     world.append()
-    assert fetch.done == []  # whatever else comes in this turn goes with it
+    assert fetch.done == []  # later appends of this turn are included
     world.append()
     world.clock.advance(1)
     assert fetch.done == (["enough"] if wanted == 1 else ["time is up"])

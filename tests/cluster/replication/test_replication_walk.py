@@ -1,6 +1,6 @@
 """A random walk over elections, crashes, lost and late messages: in the end the replicas' logs are equal.
 
-Followers are fetchers with their logs; the leader answers by its own log, and counts everyone as in sync.
+Followers are fetchers with their logs; the leader responds from its own log, and its ISR has all replicas.
 """
 
 from random import Random
@@ -39,7 +39,7 @@ Offsets = ListOffsetsResponse.ListOffsetsTopicResponse
 
 
 class Services(LogServices):
-    """Keeps what would be in checkpoints."""
+    """Keeps the content of checkpoints."""
 
     def __init__(self, replica):
         super().__init__(LogDirectory(replica.files, "/data"))
@@ -50,7 +50,7 @@ class Services(LogServices):
 
 
 class Replica:
-    """One node with its replica of the partition."""
+    """A node with its replica of the partition."""
 
     def __init__(self, node_id, random):
         self.node_id, self.random = node_id, random
@@ -91,7 +91,7 @@ class Replica:
         self.log_start_offset = self.log.log_start_offset
 
     def crash(self, *, power_cut):
-        """Starts again with what the disk has."""
+        """Restarts with the content of the disk."""
         self.files = self.files.survivor(power_cut=power_cut, chance=self.random)
         log = open_log(
             Services(self),
@@ -115,7 +115,7 @@ class Replica:
         self.partition.append(batch, 0)
 
     def answer(self, request):
-        """The response, as bytes that are read again."""
+        """Returns the response, decoded from its bytes."""
         version = type(request).versions.last
         answer = self._offsets if isinstance(request, ListOffsetsRequest) else self._fetch
         response = answer(request)
@@ -130,7 +130,7 @@ class Replica:
             raise NotLeaderOrFollower
 
     def _fetch(self, request):
-        """Answers without a session, so each request names the partition."""
+        """Responds without a session, so each request names the partition."""
         data = [self._read(each, request) for topic in request.topics for each in topic.partitions]
         return FetchResponse(responses=[TopicData(topic_id=TOPIC_ID, partitions=data)] if data else [])
 
@@ -190,7 +190,7 @@ class World:
             replica.learn(self.epoch, self.leader)
 
     def exchange(self, replica, *, reliable=False):
-        """One request of a follower, which may get lost, as may its response; it may also be late."""
+        """Exchanges a request of a follower and its response, either of which may be lost or late."""
         random = self.random
         replica.now += 2.0
         leader = self.replicas.get(replica.partition.image.leader)
@@ -261,7 +261,9 @@ class World:
             self.learn(replica.node_id)
 
     def note_committed(self):
-        """What is below a leader's high watermark stays, unless elections are unclean or power cuts forget it."""
+        """Checks that records below a leader's high watermark stay, unless an unclean election or a power cut loses
+        them.
+        """
         if not self.clean:
             return
         log = self.replicas[self.leader].log
@@ -272,7 +274,7 @@ class World:
             self.committed = max(known, self.committed, key=len)
 
     def settle(self):
-        """Lets everyone catch up."""
+        """Runs until all replicas are caught up."""
         self.late.clear()
         for replica in self.replicas.values():
             replica.fetcher.failed(replica.now)
@@ -289,7 +291,7 @@ class World:
 
 
 def content(log, up_to=None):
-    """All batches from the log's start on, as they are in its segments."""
+    """Returns all batches from the log start offset on, as they are in its segments."""
     up_to = log.log_end_offset if up_to is None else up_to
     found, offset = b"", log.log_start_offset
     while offset < up_to:

@@ -1,4 +1,4 @@
-"""The console in a browser: what only one can tell, scripts, keys, history and sizes."""
+"""The console in a browser: scripts, keys, history and sizes."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.cli.test_transactions import STRANGER, leave_open
 from tests.console.browser.conftest import ADDRESSES, address_of, commit, does
 from tests.console.test_users import WITH_USERS
 
-pytestmark = pytest.mark.xdist_group("browser")  # one browser, which no test of another module runs beside
+pytestmark = pytest.mark.xdist_group("browser")  # one browser, without tests of other modules at the same time
 
 ACL = (
     "resource_type=TOPIC&resource_name=orders&pattern_type=LITERAL&principal=User:alice&host=*"
@@ -173,7 +173,7 @@ def test_a_user_of_the_broker_logs_in_and_out(page):
         page.wait_for_url("**/login")
         page.goto(f"{own}/topics")
         page.wait_for_url("**/login?**", wait_until="networkidle")
-        page.goto("/")  # of the other broker: this one stops
+        page.goto("/")  # of the other broker, since this one stops
 
 
 @does("POST /topics/{topic}/configs", "POST /faults")
@@ -241,7 +241,7 @@ def test_pages_are_accessible(page, axe, scheme):
 @pytest.mark.skipif("BARNABAS_SCREENSHOTS" not in os.environ, reason="BARNABAS_SCREENSHOTS names no directory")
 @pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1280, "light"), (1280, "dark"), (3840, "dark")])
 def test_screenshots(page, width, scheme):
-    """Not a check: pictures to look at."""
+    """Takes screenshots, without checks."""
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
     for number, path in enumerate(PAGES):

@@ -1,8 +1,8 @@
 """Random members of one consumer group, which then behave correctly, and what must always hold.
 
-Knows nothing of how partitions are assigned. Whatever happens, no two members of the group own the same partition, in
-their own view or the group's; a replay of the log gives the same state; and the group becomes stable, with every
-partition assigned, once all members behave correctly.
+Knows nothing of how partitions are assigned. The invariants: no two members of the group own the same partition, in
+their own view or the group's; a replay of the log gives the same state; the group becomes stable, with every partition
+assigned, once all members behave correctly.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from tests.groups.consumer.machine import Machine
 GROUP = "g"
 SESSION_S, REBALANCE_S = 10, 30
 ROUNDS = 40
-"""Rounds within which a group has to become stable. Regular expressions alone may take eleven seconds."""
+"""The number of rounds within which a group has to become stable. Regular expressions alone may take eleven seconds."""
 ROUND_S = 2
 
 SUBSCRIPTIONS: tuple[dict[str, Any], ...] = (
@@ -49,7 +49,7 @@ def _owned(hand: Hand) -> dict[bytes, list[int]]:
 
 
 class Consumer:
-    """A member as a client: what it owns, and what it knows."""
+    """A client: the partitions that it owns, and its epoch."""
 
     def __init__(self, machine: Machine, name: str, instance: str | None, subscription: int) -> None:
         self.machine = machine
@@ -103,7 +103,7 @@ class Consumer:
         self.waiting = answers
         self.wants_all = False
         if says:
-            # A partition that it reports as revoked may be another's by now. It waits until it is assigned again.
+            # Another member may own a partition that it has reported as revoked, so it waits for a new assignment.
             self.has_to_say = False
             self.wanted &= self.hand
         self.machine.coordinator.consumer.heartbeat(beat, answers.append)
@@ -188,7 +188,7 @@ class Walker:
         self.check()
 
     def run(self, consumer: Consumer) -> None:
-        """Runs one whole round of a member that behaves correctly."""
+        """Runs a whole round of a member that behaves correctly."""
         if not consumer.is_alive:
             consumer.start()
         consumer.beat()
@@ -330,7 +330,7 @@ class Walker:
         self.restart(len(living))
 
     def is_at_rest(self, living: list[Consumer]) -> bool:
-        """Returns whether the group is stable with these members alone, and its expressions are resolved."""
+        """Returns whether the group is stable with only these members, and its expressions are resolved."""
         group = self.machine.group(GROUP)
         if group is None or group.state_name != "Stable" or group.members.keys() != {each.member_id for each in living}:
             return False

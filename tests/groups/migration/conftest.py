@@ -30,7 +30,7 @@ def assignment(partitions: dict[str, list[int]], version: int, user_data: bytes 
 
 
 def parse(text: str) -> dict[str, list[int]]:
-    """``t-0,1+u-2``"""
+    """Parses ``t-0,1+u-2``."""
     pairs = (each.rpartition("-") for each in text.split("+") if each)
     return {topic: [int(each) for each in indexes.split(",")] for topic, _, indexes in pairs}
 
@@ -68,7 +68,7 @@ class World(ConsumerWorld):
         super().say(text)
 
     def know(self, client: ClassicClient, member_id: str) -> None:
-        """Prints the id as the client's name from now on, and in what was printed before."""
+        """Prints the id as the client's name from now on, and in earlier output."""
         if member_id:
             client.member_id = member_id
             self.printed = [each.replace(member_id, client.name) for each in self.printed]
@@ -183,7 +183,7 @@ class World(ConsumerWorld):
             self.say(f"{who}: {error_name(answer.error) if answer.error else 'left'}")
 
     def do_again(self, words, options) -> None:
-        """Each of these rejoins and syncs, as its heartbeat told it. Nothing is printed."""
+        """Makes each of these rejoin and sync, as its heartbeat demands. Nothing is printed."""
         extra = " ".join(f"{name}={value}" for name, value in options.items())
         lines = [self.command(f"{verb} {name} {extra}") for name in words for verb in ("joingroup", "syncgroup")]
         self.printed = [each for line in lines for each in line.splitlines() if " has " in each and "log:" not in each]

@@ -1,8 +1,8 @@
 """Random members of both protocols in one group, which then behave correctly.
 
-Knows nothing of how a group changes its protocol. What must hold is what holds for each protocol: no two members own
-the same partition, a replay of the log gives the same state, and the group becomes stable, with every partition
-assigned, whichever protocol it has then.
+Knows nothing of how a group changes its protocol. The invariants are those of each protocol: no two members own the
+same partition, a replay of the log gives the same state, and the group becomes stable, with every partition assigned,
+with either protocol.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,8 +29,8 @@ from tests.groups.consumer.walker import GROUP, REBALANCE_S, ROUND_S, SESSION_S,
 from tests.groups.consumer.walker import Walker as ConsumerWalker
 
 ROUNDS = 80
-"""Rounds within which a group has to become stable: a classic rebalance waits for dead members, and there may be
-several."""
+"""The number of rounds within which a group has to become stable: classic rebalances wait for dead members, and there
+may be several."""
 
 EAGER, COOPERATIVE = "range", "cooperative-sticky"
 SUBSCRIPTIONS = (["t"], ["t", "u"])
@@ -39,7 +39,7 @@ TAKEN_AWAY = (UnknownMemberId, IllegalGeneration)
 
 
 class NewConsumer(Consumer):
-    """A member of the consumer protocol. The group may have become a classic one while it was out of it."""
+    """A member of the consumer protocol. The group may have become classic while it was not a member."""
 
     def refused(self, error: KafkaError) -> None:
         if isinstance(error, GroupIdNotFound):
@@ -49,7 +49,7 @@ class NewConsumer(Consumer):
 
 
 class ClassicConsumer:
-    """A member of the classic protocol as a client, with the methods of the other kind."""
+    """A client of the classic protocol, with the methods of the other kind."""
 
     def __init__(self, machine: Machine, name: str, protocol: str, instance: str | None = None) -> None:
         self.machine = machine
@@ -60,7 +60,7 @@ class ClassicConsumer:
         self.give_up_for_good()
 
     def start(self) -> None:
-        """Starts a new process, without partitions and without an id."""
+        """Starts a new process, without partitions and id."""
         self.is_alive = True
         self.member_id = ""
         self.give_up()

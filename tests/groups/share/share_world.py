@@ -244,7 +244,7 @@ class World:
         self.runtime.start(self.log)
 
     def replay(self, log: list[tuple[bytes, bytes | None]]) -> None:
-        """Reads that log, too, into the shard."""
+        """Replays that log, too, in the shard."""
         for offset, (key, value) in enumerate(log):
             self.runtime.only.replay(offset, -1, key, value)
 

@@ -1,4 +1,4 @@
-"""confluent-kafka (librdkafka) behind the workers' interface. Knows its library only."""
+"""confluent-kafka (librdkafka) with the workers' interface. Knows nothing but its library."""
 
 import contextlib
 import logging
@@ -29,7 +29,7 @@ STEP_S = 2.0
 
 @contextlib.contextmanager
 def lost() -> Iterator[None]:
-    """What the library says of a client that cannot go on."""
+    """Raises `Lost` for errors after which the client cannot continue."""
     try:
         yield
     except (KafkaException, RuntimeError, TypeError) as error:
@@ -92,7 +92,7 @@ class Producer(base.Producer):
         except KafkaException as error:
             raise Refused(str(error)) from error
         call = self.inner.send_offsets_to_transaction
-        # librdkafka 2.16 may forget its request when the coordinator goes away, and its time-out with it
+        # librdkafka 2.16 may lose its request, and the time-out, when the coordinator stops
         base.within(WAIT_S / 2, self._again, lambda seconds: call(places, group, seconds))
 
     def commit(self) -> None:
@@ -145,7 +145,7 @@ class Consumer(base.Consumer):
         )
         self.assigned = False
         self.ends: set[str] = set()
-        """The partitions of which the end was reached, and not left since."""
+        """The partitions whose end was reached."""
 
     def assign(self, offsets: Mapping[str, int]) -> None:
         with lost():
@@ -201,13 +201,13 @@ class Consumer(base.Consumer):
         self._have_moved()
 
     def bounds(self, key: str) -> tuple[int, int]:
-        """Where the partition begins and ends for a reader of this isolation."""
+        """Returns the first and the end offset of the partition for a reader with this isolation level."""
         with lost():
             low, high = self.inner.get_watermark_offsets(TopicPartition(*base.place(key)), WAIT_S, cached=False)
         return low, high
 
     def committed(self, keys: Iterable[str]) -> dict[str, int]:
-        """The group's offsets, of those partitions that have one."""
+        """Returns the group's offsets of those partitions that have one."""
         with lost():
             answered = self.inner.committed([TopicPartition(*base.place(key)) for key in keys], WAIT_S)
         if failed := [each.error.str() for each in answered if each.error is not None]:
@@ -227,15 +227,15 @@ class Consumer(base.Consumer):
 
 
 class NewerConsumer(Consumer):
-    """One whose groups are of the consumer protocol (KIP-848): the broker says how often it beats."""
+    """A consumer of the consumer protocol (KIP-848), whose heartbeat interval is the broker's."""
 
     membership: ClassVar[dict[str, str | int]] = {
         "group.protocol": "consumer",
-        # Else librdkafka 2.16 forgets an only broker that is away, and asks it for the group all the same.
+        # Otherwise librdkafka 2.16 forgets a single broker that is down, but still requests the group from it.
         "metadata.recovery.strategy": "none",
     }
 
     def close(self) -> None:
-        """It may wait without end for a broker that was away to let it go; that finds out by itself."""
+        """Closing may wait forever for a restarted broker, whose session timeout removes the member anyway."""
         with contextlib.suppress(Lost):
             base.within(WAIT_S, super().close)

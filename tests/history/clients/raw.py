@@ -1,7 +1,7 @@
-"""Transactional producers of both generations on plain sockets: no Python client supports the second yet.
+"""Transactional producers of both generations on plain sockets, since no Python client supports the second one yet.
 
-They know the messages, and do what clients have to do: ask again on another connection until there is an answer,
-number the batches of each partition, and go on with the ids that they are given.
+They know the messages, and behave as clients: they repeat a request on another connection until there is a response,
+number the batches of each partition, and use the ids of responses.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ AGAIN = frozenset(
         errors.CoordinatorNotAvailable,
         errors.NotCoordinator,
         errors.ConcurrentTransactions,
-        errors.NotEnoughReplicas,  # what Apache Kafka says for the coordinator that it asks
+        errors.NotEnoughReplicas,  # Apache Kafka's error for the coordinator's own requests
     )
 )
 """The errors after which a request is repeated."""
@@ -49,7 +49,7 @@ AGAIN = frozenset(
 ELSEWHERE = frozenset(
     error.code for error in (errors.NotLeaderOrFollower, errors.NotCoordinator, errors.UnknownTopicOrPartition)
 )
-"""Those of them that another broker may not give."""
+"""Those of them that another broker may not return."""
 
 COORDINATOR = "the transaction coordinator"
 
@@ -60,7 +60,7 @@ ABORTABLE = frozenset(
 
 
 class Producer(base.Producer):
-    """What both generations have in common; one partition and one record a batch."""
+    """The common part of both generations; one partition and one record in a batch."""
 
     init_version: int
     produce_version: int
@@ -70,7 +70,7 @@ class Producer(base.Producer):
     def __init__(self, bootstrap: str, transactional_id: str | None = None) -> None:
         assert transactional_id is not None
         self.ports = [int(each.rpartition(":")[2]) for each in bootstrap.split(",")]
-        self.places: dict[str, int] = defaultdict(int)  #: which of the ports answers for a partition, or a coordinator
+        self.places: dict[str, int] = defaultdict(int)  #: the index of the port for a partition, or a coordinator
         self.transactional_id = transactional_id
         self.producer_id, self.epoch = -1, -1
         self.sequences: dict[str, int] = defaultdict(int)
@@ -116,7 +116,7 @@ class Producer(base.Producer):
         return sent
 
     def flush(self) -> None:
-        """Each is waited for when it is sent."""
+        """Does nothing: each send waits for its response."""
 
     def send_offsets(self, offsets: Mapping[str, int], consumer: base.Consumer) -> None:
         topics = defaultdict(list)
@@ -146,7 +146,7 @@ class Producer(base.Producer):
         )
 
     def _find_group(self, group: str) -> None:
-        """The log of the offsets is made when it is first looked for."""
+        """The offsets topic is created by the first request for a coordinator."""
         request = FindCoordinatorRequest(key_type=GROUP, coordinator_keys=[group])
         self._ask(request, 4, lambda answer: answer.coordinators[0].error_code)
 
@@ -166,7 +166,7 @@ class Producer(base.Producer):
         self._go_on(self._ask(request, self.end_version, lambda answer: answer.error_code, at=COORDINATOR))
 
     def _go_on(self, answer: Any) -> None:
-        """Use the ids of an answer, if it has any."""
+        """Uses the ids of a response, if it has any."""
         if answer.producer_id >= 0:
             if (answer.producer_id, answer.producer_epoch) != (self.producer_id, self.epoch):
                 self.sequences.clear()
@@ -181,9 +181,10 @@ class Producer(base.Producer):
         also_good: int = NONE,
         at: str = "anywhere",
     ) -> Any:
-        """The answer, once there is one that is not a reason to ask again; raises `Refused` or `Lost`.
+        """Returns the first response without a retriable error; raises `Refused` or `Lost`.
 
-        It asks one broker after the other, and first the one that has answered last for the same place.
+        It sends the request to one broker after the other, beginning with the last one that has responded for the
+        place.
         """
         deadline = time.monotonic() + WAIT_S
         error: object = None
@@ -226,7 +227,7 @@ class Producer(base.Producer):
 
 
 class V1Producer(Producer):
-    """transaction.version 1: each partition and group is added by a request of its own, the epoch stays."""
+    """transaction.version 1: each partition and group is added by a request, and the epoch stays."""
 
     init_version, produce_version, offsets_version, end_version = 4, 11, 3, 3
 
@@ -268,12 +269,12 @@ class V1Producer(Producer):
         super().send_offsets(offsets, consumer)
 
     def _end(self, *, committed: bool) -> None:
-        if self.added:  # the end of nothing is an error
+        if self.added:  # ending an empty transaction is an error
             super()._end(committed=committed)
 
 
 class V2Producer(Producer):
-    """transaction.version 2 (KIP-890): what is written is added by itself, and each transaction has its own epoch."""
+    """transaction.version 2 (KIP-890): partitions are added by writes, and each transaction has its own epoch."""
 
     init_version, produce_version, offsets_version, end_version = 5, 12, 5, 5
 
@@ -298,6 +299,6 @@ class V2Producer(Producer):
 
 
 def worst(codes: Any) -> int:
-    """One error of several answers: one that ends it before one that is a reason to ask again."""
+    """Returns one error of several codes, preferably one that is not retriable."""
     failed = [code for code in codes if code != NONE]
     return min(failed, key=lambda code: code in AGAIN, default=NONE)

@@ -204,7 +204,7 @@ def test_a_disk_error_is_reported_with_number_and_file(log, worker):
 
 
 def test_a_full_disk_is_reported(log, tmp_path):
-    """A limit on the size of files stands for it: the write fails half-way, with another errno."""
+    """A limit on the size of files simulates it: the write fails half-way, with another errno."""
     limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50)); "
     main = "import barnabas.log.cleaning.worker as worker; worker.main()"

@@ -1,4 +1,4 @@
-"""Ranges of offsets read from a broker, and from one that misbehaves as brokers do."""
+"""Ranges of offsets, read from a broker, and from one with faults."""
 
 import contextlib
 import logging
@@ -30,10 +30,10 @@ from barnabas.testing import Broker
 from tests.columnar.batches import Raw, batch_bytes
 
 SMALL = {"fetch_bytes": 2000, "max_wait_ms": 50}
-"""Many fetches of few records."""
+"""Settings for many fetches of few records."""
 
 AT_ONCE = {**SMALL, "patience": 0.0}
-"""Who waits for anything fails."""
+"""Settings without any patience, so that waiting fails."""
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def connected(broker: Broker, **more: str) -> Cluster:
 
 
 def produce(broker: Broker, topic: str, count: int = 100, **settings: Any) -> None:
-    """Records 0, 1, 2 ... of 100 bytes, in batches of some; every third with headers."""
+    """Produces records 0, 1, 2 ... of 100 bytes in several batches; every third record has headers."""
     producer = Producer(
         {"bootstrap.servers": broker.bootstrap_servers, "batch.num.messages": 7, "linger.ms": 20, **settings}
     )
@@ -90,7 +90,7 @@ def test_a_range(broker, cluster, topic, codec) -> None:
 
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "TLS"])
 def test_megabytes(tmp_path, encrypted) -> None:
-    """Answers that are received in pieces: as large as they come by default, and larger than what is said at once."""
+    """Responses that are received in pieces: of the default size, and larger than one receive."""
     with socket.create_server(("127.0.0.1", 0)) as outside:
         name = f"PLAINTEXT://127.0.0.1:{outside.getsockname()[1]}"
         with Broker({"advertised.listeners": name} if encrypted else {}) as broker:
@@ -120,7 +120,7 @@ def write(settings: dict[str, str], topic: str, values: list[bytes]) -> None:
 
 
 def behind_tls(outside: socket.socket, port: int, folder: Path) -> dict[str, str]:
-    """Connects TLS clients of ``outside`` with that port; yields the settings of such a client."""
+    """Connects TLS clients of ``outside`` to that port; yields the settings of such a client."""
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(folder / "ca.pem"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -172,7 +172,7 @@ def test_committed_records_only(broker, cluster, topic) -> None:
             expected += range(number * 10, number * 10 + 10)
     part = TopicPartition(topic, 0)
     end = cluster.list_offsets({part: LATEST}, committed=True)[part].offset
-    assert end == 66  # the last of all is a marker: no record will ever come of it, and nobody waits for one
+    assert end == 66  # the last offset is a marker, which is not waited for
     assert keys(read(cluster, topic, 0, 0, end, isolation="read_committed", **AT_ONCE)) == expected
     assert keys(read(cluster, topic, 0, 0, end, **AT_ONCE)) == list(range(60))
     assert keys(read(cluster, topic, 0, 15, end, isolation="read_committed", **AT_ONCE)) == expected[10:]
@@ -193,7 +193,7 @@ def test_a_transaction_that_stays_open(broker, cluster, topic) -> None:
 
 
 def loses(cluster: Cluster, caplog: pytest.LogCaptureFixture, text: str, *range_: Any, **options: Any) -> list[int]:
-    """What is still read where the loss of data is no error; it must be one otherwise, of the same words."""
+    """Returns the records that are read if data loss is no error; otherwise it must be one with the same message."""
     with pytest.raises(DataLoss, match=text + ".*failOnDataLoss"):
         keys(read(cluster, *range_, **{**AT_ONCE, **options}))
     with caplog.at_level(logging.WARNING):
@@ -306,7 +306,7 @@ ID = UUID(int=7)
 
 
 def answer(data: bytes = b"", **fields: Any) -> SimpleNamespace:
-    """A Fetch response, of what is looked at in it."""
+    """Returns a Fetch response with the fields that are used."""
     throttle, code = fields.pop("throttle_time_ms", 0), fields.pop("whole_error", 0)
     said = {
         "partition_index": 0,
@@ -409,7 +409,7 @@ def test_a_replica_that_is_nearer() -> None:
     [
         answer(error_code=6),  # NOT_LEADER_OR_FOLLOWER
         answer(error_code=74),  # FENCED_LEADER_EPOCH
-        answer(error_code=100),  # UNKNOWN_TOPIC_ID, of a broker that has not heard of it yet
+        answer(error_code=100),  # UNKNOWN_TOPIC_ID, of a broker that does not know it yet
         answer(error_code=3),
         answer(error_code=56),  # KAFKA_STORAGE_ERROR
         kafka_errors.KafkaConnectionError("gone"),
@@ -453,7 +453,7 @@ def test_a_broker_that_wants_to_be_left_alone() -> None:
 
 
 def test_a_compacted_tail_is_not_waited_for() -> None:
-    """What was at offsets 10 to 19 is compacted away: the batch says how far it reached, or the next begins later."""
+    """Offsets 10 to 19 are compacted: the batch has its last offset, or the next batch begins later."""
     emptied = batch_bytes([], base_offset=10, last_delta=9)
     for rest in (emptied, some(20)):
         cluster = Scripted(answer(some(0)), answer(rest))

@@ -1,4 +1,4 @@
-"""Columns written through a broker that is in good health, and through one that loses requests and answers."""
+"""Writes of columns through a broker without faults, and through one that loses requests and responses."""
 
 import random
 import uuid
@@ -37,7 +37,7 @@ Fault = Callable[["Faulty", Any, Any], Any]
 
 
 class Faulty(Cluster):
-    """Each Produce request meets the next of the `faults`, none where there are no more."""
+    """Applies the next of the `faults` to each Produce request."""
 
     faults: list[Fault | None] = []
     produced: list[list[RecordBatch]] = []
@@ -64,7 +64,7 @@ async def lost_answer(cluster: Faulty, node: Any, request: Any) -> Any:
 
 
 def refused(error: type[KafkaError], message: str | None = None) -> Fault:
-    """An answer that says this of every batch, none of which the broker has seen."""
+    """Returns a fault: a response with this error for every batch, none of which reaches the broker."""
 
     async def fault(cluster: Faulty, node: Any, request: Any) -> Any:
         return SimpleNamespace(
@@ -187,7 +187,7 @@ def test_whatever_is_lost_each_record_is_there_once_and_in_order(
 
 
 def test_a_partition_that_is_held_up_keeps_no_memory_of_the_others(broker: Broker, cluster: Faulty, topic: str) -> None:
-    """Its batches are copied out of the bytes that were encoded for all partitions together."""
+    """Its batches are copied from the buffer with the batches of all partitions."""
     cluster.faults = [refused(NotLeaderOrFollower)]
     writer = Writer(cluster, small())
     writer.write(topic, numbered(0, 20), one_partition(20))
@@ -213,7 +213,7 @@ def test_several_requests_are_under_way_at_a_time(broker: Broker, cluster: Fault
         most = max(most, under_way)
         first = len(faulty.produced) == 1
         answer = await Cluster.send(faulty, node, request)
-        for _ in range(1_000):  # until others are there, which the first request has to do without
+        for _ in range(1_000):  # until there are others, which are not in the first request
             if most >= 4 or first:
                 break
             await faulty.pause(0.005)
@@ -305,7 +305,7 @@ def test_what_fails_for_too_long_is_an_error(cluster: Faulty, topic: str, change
 def test_a_leader_is_waited_for_as_long_as_a_batch_has_time(
     broker: Broker, cluster: Faulty, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each asking for it ends after default.api.timeout.ms, which may be sooner."""
+    """Each lookup ends after default.api.timeout.ms, which may be sooner."""
     requested = []
 
     def none_at_first(where: TopicPartition) -> int:
@@ -330,7 +330,7 @@ def test_nobody_answers_without_acks(broker: Broker, cluster: Faulty, topic: str
     writer.write(topic, numbered(0, 50), one_partition(50))
     writer.flush()
     assert cluster.produced[0][0].producer_id == -1
-    cluster.run(cluster.send_to_any, _metadata())  # the same connection: what came before it is done
+    cluster.run(cluster.send_to_any, _metadata())  # on the same connection, so earlier requests are done
     assert values(broker, topic, 1) == [b"%d" % number for number in range(50)]
 
 

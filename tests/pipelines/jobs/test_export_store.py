@@ -18,11 +18,11 @@ SCHEMA, ANOTHER = "a schema", "another schema"
 
 
 class Killed(BaseException):
-    """No code catches it, as none catches a kill."""
+    """A kill, which no code catches."""
 
 
 class Faulty(LocalFiles):
-    """Is killed before, or in the middle of, its n-th change."""
+    """Files whose process is killed before, or in the middle of, its n-th change."""
 
     def __init__(self, root: Path, changes: int, *, looked: Callable[[], None] = lambda: None) -> None:
         super().__init__(root)
@@ -46,7 +46,7 @@ class Faulty(LocalFiles):
     def delete(self, path: str) -> None:
         self.spend()
         for entry in self.list(path)[:1]:
-            (self.root / entry.path).unlink()  # of a directory some go before others
+            (self.root / entry.path).unlink()  # files of a directory are deleted one by one
         self.spend()
         super().delete(path)
 
@@ -64,7 +64,7 @@ def test_a_file_that_goes_while_files_are_listed_is_left_out(tmp_path: Path) -> 
 
 
 def visible(root: Path) -> list[str]:
-    """Every record that a reader of the directory finds."""
+    """Returns every record that a reader of the directory finds."""
     files = [path for path in root.rglob("*.txt") if "_barnabas" not in path.parts]
     return sorted(itertools.chain.from_iterable(path.read_text().splitlines() for path in files))
 
@@ -75,7 +75,7 @@ def held(root: Path) -> list[str]:
 
 
 def records(batch: int) -> dict[str, list[str]]:
-    """What a batch holds, by directory: some of them large."""
+    """Returns the records of a batch, by directory; some of them are large."""
     return {
         f"date={day}": [f"{batch}.{day}.{n}" + "x" * (30 if (batch, day) == (2, 1) else 0) for n in range(2)]
         for day in range(1 + batch % 3)
@@ -106,7 +106,7 @@ def all_records(batches: int) -> list[str]:
 
 
 def export(files: LocalFiles, after: int, batches: int, done: Callable[[int], None]) -> None:
-    """As Spark does: each batch after the last that it noted as done, which it notes once we are through."""
+    """Runs batches as Spark does: from the last one that was committed, each committed when it is done."""
     store = a_store(files)
     for batch in range(after, batches):
         store.add(batch, stage_of(files, batch))
@@ -132,7 +132,7 @@ def test_every_kill_is_recovered_from(tmp_path: Path) -> None:
 
 
 def test_two_kills_are_recovered_from(tmp_path: Path) -> None:
-    """The second one while the first is being recovered from."""
+    """The second kill is during the recovery from the first."""
     for number, (first, second) in enumerate(itertools.product(range(0, 90, 8), (0, 1, 3, 7))):
         root, noted = tmp_path / str(number), [-1]
         root.mkdir()
@@ -159,7 +159,7 @@ def test_readers_never_see_a_record_twice_nor_miss_one_that_was_there(tmp_path: 
 
 
 def test_what_fails_without_a_kill_is_gone_on_with_by_the_same_store(tmp_path: Path) -> None:
-    """A full disk while parts are moved; then room again, and the job ends by publishing what it has."""
+    """A full disk while parts are moved; then there is space again, and the job publishes everything at its end."""
     for changes in range(4, 40):
         root = tmp_path / str(changes)
         files = Faulty(root, changes)

@@ -58,7 +58,7 @@ AT = datetime.datetime(2024, 2, 29, 12, 30, 15, 123000, tzinfo=datetime.UTC)
 
 
 def order(number: int, **others: Any) -> dict[str, Any]:
-    """As fastavro writes it."""
+    """Returns a row as fastavro writes it."""
     return {
         "id": number,
         "customer": f"customer {number}",
@@ -90,7 +90,7 @@ def written(schema: Any, *rows: Any) -> pa.Array:
 
 
 def decode(column: pa.Array, schema: Any, **others: Any) -> list[Any]:
-    """The rows, none of which is wrong."""
+    """Returns the rows, all of which must be decoded."""
     made = AvroDecoder((json.dumps(schema),), **others)(column)
     assert made.errors.null_count == len(column), made.errors.to_pylist()
     return list(made.values.to_pylist())
@@ -177,7 +177,7 @@ def _nested(inner: Any) -> Any:
 
 @given(st.recursive(LEAVES, _nested, max_leaves=6), st.data())
 def test_columns_of_any_type_come_back(kind: Any, data: Any) -> None:
-    """Times of the day come back as the numbers that Spark's own Avro makes of them."""
+    """Times of day are decoded as the numbers of Spark's own Avro source."""
     rows = data.draw(st.lists(st.none() | kind[1], max_size=5))
     column = pa.array(rows, kind[0])
     texts = schema_for(column.type)
@@ -270,7 +270,7 @@ def test_any_bytes_are_a_row_or_a_complaint(value: bytes) -> None:
 
 
 def test_a_bad_value_costs_its_own_row_alone() -> None:
-    """The third is read, but has a number of more digits than its column holds."""
+    """The third value is decoded, but has a number with too many digits for its column."""
     schema = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 1}
     too_long = written({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 1}, Decimal("12345678.9"))
     column = pa.concat_arrays([written(schema, Decimal("1.5")), pa.array([None], pa.binary()), too_long])

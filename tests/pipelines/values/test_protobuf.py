@@ -150,7 +150,7 @@ def test_any_bytes_are_a_row_or_a_complaint(value: bytes) -> None:
 
 
 def test_a_bad_value_costs_its_own_row_alone() -> None:
-    """The third is a message, whose JSON holds a number that JSON has none for."""
+    """The third value is decoded, but JSON has no number for one of its fields."""
     odd = Order()
     odd.extra["a"] = float("nan")
     made = ORDER(pa.array([b"", b"\xff", odd.SerializeToString(), b"\0\0\0\0\1\0" + full().SerializeToString()]))

@@ -31,7 +31,7 @@ OAUTH = {
 
 
 class Server:
-    """Gives the planned answers one after the other, the last one again and again, and records the requests."""
+    """Returns the planned responses in order, the last one repeatedly, and records the requests."""
 
     def __init__(self, *answers: tuple[int, Any], scheme: str = "http") -> None:
         self.answers, self.scheme, self.port = list(answers), scheme, 0

@@ -1,4 +1,4 @@
-"""Planning and copying between two brokers: what is mirrored, when, once, and as what."""
+"""Planning and copying between two brokers: the mirrored topics and records, each once, with their configs."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def test_a_second_mirror_goes_on_where_the_first_ended(pair: Pair) -> None:
 
 
 def test_a_batch_that_spark_runs_again_finds_nothing_to_do(pair: Pair) -> None:
-    """Killed between the commit of the records and the one of the checkpoint."""
+    """After a kill between the commit of the records and that of the checkpoint."""
     pair.source.create_topic("orders")
     pair.send("orders", *TEN)
     planner = pair.planner(pair.spec())
@@ -86,7 +86,7 @@ def test_a_lost_checkpoint_doubles_nothing(pair: Pair) -> None:
 
 
 def test_nor_does_it_when_brokers_have_forgotten_the_markers(pair: Pair) -> None:
-    """They forget the offsets of a group that is idle for a week; the topic of syncs remembers."""
+    """Brokers expire the offsets of a group that is idle for a week; the offset syncs topic keeps the progress."""
     pair.source.create_topic("orders")
     pair.send("orders", *TEN)
     spec = pair.spec()
@@ -160,7 +160,7 @@ def test_a_range_of_markers_only_is_passed_over(pair: Pair) -> None:
 
 
 def test_an_owner_from_before_is_fenced(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task that Spark gave up on, and that goes on all the same, writes nothing that counts."""
+    """A task that Spark has given up, and that still runs, cannot commit records."""
     pair.source.create_topic("orders")
     pair.send("orders", *TEN)
     spec = pair.spec()
@@ -228,7 +228,7 @@ def test_what_was_begun_and_never_ended_is_taken_back(pair: Pair, monkeypatch: p
 
 
 def test_starting_offsets_latest_is_kept(pair: Pair) -> None:
-    """Spark asks again where to begin if the first batch did not get through."""
+    """Spark requests the initial offset again if the first batch has failed."""
     pair.source.create_topic("orders")
     pair.send("orders", *TEN)
     spec = pair.spec(starting_offsets="latest")
@@ -400,7 +400,7 @@ def test_groups_go_on_at_the_target(pair: Pair) -> None:
     pair.commit("at-30", "aside", 0)
     keeper = PeriodicSync(spec)
     keeper.look()
-    # each transaction's marker takes an offset of the target
+    # the marker of each transaction takes an offset of the target
     expected = {"at-4": 4, "at-14": 15, "at-24": 26, "at-30": 32, "other": None}
     assert {group: pair.committed(group, "prague.orders") for group in expected} == expected
     found = [read_checkpoint(each.key or b"", each.value or b"") for each in _checkpoints(pair)]

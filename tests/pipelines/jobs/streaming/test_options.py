@@ -152,7 +152,7 @@ def test_exactly_once_reads_what_was_committed_and_settings_go_where_they_belong
 
 
 def test_settings_of_readers_alone_are_not_the_sinks() -> None:
-    """Each side refuses what it does not know."""
+    """Each side refuses unknown settings."""
     client = {"client.rack": "a", "fetch.max.wait.ms": "10", "check.crcs": "false", "linger.ms": "5"}
     options = described(client=client)
     assert read_options({**options.stream_options(), "subscribe": "orders"}, STREAM_READ).rack == "a"
