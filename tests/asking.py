@@ -18,7 +18,7 @@ def context_of(
     listener: str = "PLAINTEXT",
     connection: int = 0,
 ) -> Context:
-    """The context of a request that comes now."""
+    """Returns the context of a request that arrives now."""
     session = Session(listener=listener, client_host="127.0.0.1", number=connection)
     clock = getattr(broker, "clock", None)
     time_ms = clock.time_ms() if clock is not None else 0
@@ -26,7 +26,7 @@ def context_of(
 
 
 def handled(handle: Callable[[Any, Context], Any], request: Request, context: Context) -> Any:
-    """What the handler answers; where it raises an error, the response to that."""
+    """Returns the handler's response, or the error response if it raises an error."""
     try:
         return handle(request, context)
     except KafkaError as error:

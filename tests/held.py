@@ -2,7 +2,7 @@
 
 
 class Held:
-    """A background thread's stand-in, which runs work when the test says so."""
+    """Replaces a background thread; the test runs the work."""
 
     def __init__(self):
         self.work = []

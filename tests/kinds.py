@@ -1,6 +1,6 @@
 """The kinds of errors, for comparisons: two instances of an error are not equal.
 
-Knows nothing of what has raised them.
+Knows nothing of the code that raises them.
 """
 
 from barnabas.errors import KafkaError

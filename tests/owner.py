@@ -1,6 +1,6 @@
 """A transactional producer on a plain socket, which sends one request at a time as the test demands.
 
-It can also do what no client does, such as writing to a partition that was not added to its transaction.
+It can also do things that no client does, such as writing to a partition that is not in its transaction.
 """
 
 import time
@@ -52,7 +52,7 @@ class Owner:
         retried(lambda: self.client.ask(request, 3), worst)
 
     def end(self, *, committed: bool) -> int:
-        """The error code of the answer."""
+        """Returns the error code of the response."""
         request = EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=self.id,
@@ -63,7 +63,7 @@ class Owner:
         return int(answer.error_code)
 
     def write(self, topic: str, partition: int, value: bytes, ago_ms: int = 0) -> int:
-        """The first batch of the transaction, added to it or not. Its offset."""
+        """Writes the first batch of the transaction, added to it or not. Returns its offset."""
         producer = {"producer_id": self.id, "producer_epoch": self.epoch, "base_sequence": 0, "is_transactional": True}
         return produce(self.client, topic, partition, value, ago_ms, self.transactional_id, **producer)
 
@@ -71,7 +71,7 @@ class Owner:
 def produce(
     client: Client, topic: str, partition: int, value: bytes, ago_ms: int = 0, owner: str | None = None, **producer: Any
 ) -> int:
-    """Write one record, of so long ago. Its offset."""
+    """Writes one record with this age. Returns its offset."""
     batch = build_batch([(None, value, int(time.time() * 1000) - ago_ms)], **producer)
     data = ProduceRequest.TopicProduceData(
         name=topic, partition_data=[Partition(index=partition, records=bytes(batch))]
@@ -87,7 +87,7 @@ def produce(
 
 
 def retried(ask: Callable[[], Any], error_code: Callable[[Any], int]) -> Any:
-    """Asks until there is no error after which clients ask again: Apache Kafka makes logs in its own time."""
+    """Repeats the request until there is no retriable error: Apache Kafka creates logs later."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while True:
         answer = ask()

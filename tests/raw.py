@@ -1,4 +1,4 @@
-"""A client on a plain socket: it sends the requests of the test, and reads one frame at a time."""
+"""A client on a plain socket, which sends the requests of the test, and reads one frame at a time."""
 
 import socket
 import struct
@@ -9,7 +9,7 @@ CLIENT_ID = "raw"
 
 
 def framed(request: Request, version: int, correlation_id: int = 1, *, api_version: int | None = None) -> bytes:
-    """The request with its header and size; ``api_version`` is what the header says where it is to lie."""
+    """Returns the request with its header and size; ``api_version`` replaces the version in the header."""
     header = struct.pack(">hhi", request.api_key, version if api_version is None else api_version, correlation_id)
     header += struct.pack(">h", len(CLIENT_ID)) + CLIENT_ID.encode()
     header += b"\0" * (version in request.flexible)
@@ -33,14 +33,14 @@ class Client:
         self.socket.sendall(data)
 
     def read(self, size: int) -> bytes:
-        """So many bytes, or what came before the server closed."""
+        """Returns this number of bytes, or those before the server has closed."""
         data = b""
         while len(data) < size and (piece := self.socket.recv(size - len(data))):
             data += piece
         return data
 
     def receive(self) -> bytes | None:
-        """One frame without its size; None when the server has closed."""
+        """Returns one frame without its size; None if the server has closed."""
         try:
             prefix = self.read(4)
             return self.read(struct.unpack(">i", prefix)[0]) if len(prefix) == 4 else None
@@ -48,7 +48,7 @@ class Client:
             return None
 
     def ask(self, request: Request, version: int) -> object:
-        """Send and decode; None when the server closes instead."""
+        """Sends a request, and decodes the response; None if the server closes instead."""
         self.send(framed(request, version))
         frame = self.receive()
         if frame is None:

@@ -17,7 +17,7 @@ def endpoint(port, name="PLAINTEXT"):
 
 
 def registration(broker_id, incarnation=1, endpoints=None, **fields):
-    """The registration of a broker with one directory."""
+    """Returns the registration of a broker with one directory."""
     return RegisterBroker(
         broker_id,
         incarnation.to_bytes(16, "big"),

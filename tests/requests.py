@@ -13,12 +13,12 @@ EVERY_VERSION = [
 
 
 def name_of(case: Any) -> str:
-    """What a test's case is called: ``fetch``, ``12``."""
+    """Returns the name of a test's case: ``fetch``, ``12``."""
     return case.module if isinstance(case, Api) else str(case)
 
 
 def named(cls: type[Struct], version: int, *, entries: int = 2, numbers: Iterator[int] | None = None) -> Any:
-    """A structure whose texts, ids and numbers all differ, with so many entries in each array."""
+    """Returns a structure with different texts, ids and numbers, and this number of entries in each array."""
     numbers = numbers or itertools.count(1)
     made: dict[str, Any] = {}
     for field in cls.wire_fields():
@@ -38,7 +38,7 @@ def _value(field: Field, version: int, entries: int, numbers: Iterator[int]) -> 
         case "?":
             return False
         case "b":
-            return 1  # of enumerations, one that there is
+            return 1  # a valid value of enumerations
         case "16s":
             return number.to_bytes(16)
         case "text" | "string":

@@ -1,6 +1,6 @@
-"""Scenario files: commands above a ``----``, what they print below it; ``pytest --rewrite`` writes what they print now.
+"""Scenario files: commands above a ``----``, their output below it; ``pytest --rewrite`` writes the current output.
 
-A line that starts with # says why. The words are those of a World, in the conftest.py beside the scenarios.
+A line that starts with # is a comment. The commands are those of a World, in the conftest.py beside the scenarios.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def play(path: Path, command: Callable[[str], str], *, rewrite: bool) -> None:
-    """Do what the file says, line by line, and see that it prints what the file says."""
+    """Runs the commands of the file, and compares their output with the file's."""
     steps = [step.partition("\n----") for step in path.read_text().rstrip("\n").split("\n\n")]
     printed = []
     for commands, _, _ in steps:

@@ -15,7 +15,7 @@ def submitted(controller, command):
 
 
 def append(broker, *records):
-    """Appends records that no decision has made, and applies them."""
+    """Appends records without a decision, and applies them."""
     controller = broker.controller
     controller._append(controller._encoded(records))
 
@@ -29,13 +29,13 @@ def create_topic(broker, name, partitions=1, configs=None):
 
 
 def ready(error):
-    """For what calls back with an error or None: there must not be one."""
+    """Checks that a callback gets no error."""
     if error is not None:
         raise error
 
 
 def reset_to_start(broker):
-    """Brings a broker whose features were never changed back to the state of a new one."""
+    """Resets a broker with unchanged features to the state of a new one."""
     finished = []
     reset(broker, AtStart(broker.image.features), lambda: finished.append(True))
     assert finished

@@ -125,7 +125,7 @@ def test_what_is_due_can_be_run_before_the_loop_turns(clock, deadlines, struck):
 
 
 def test_a_delay_of_nothing_is_due_in_the_next_turn(clock, deadlines, struck):
-    """Requests that are ready by now come first."""
+    """Requests that are ready now come first."""
     deadlines.set(Deadline(struck.append, "soon"), 0)
     cancelled = Deadline(struck.append, "never")
     deadlines.set(cancelled, 0)

@@ -1,4 +1,4 @@
-"""The source keeps its own rules. What a test says here, no reviewer needs to."""
+"""Rules of the source code that reviewers need not check."""
 
 import ast
 import re

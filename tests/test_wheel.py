@@ -1,4 +1,4 @@
-"""What ``pip install`` would put on a machine: built, opened, and looked over.
+"""The content of the wheel that ``pip install`` installs.
 
 Knows nothing of what the package does.
 """
@@ -19,7 +19,7 @@ IMPORTABLE = {"barnabas", "pyspark_barnabas"}
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
-    """The wheel, built from the source tree by the tools that are installed: nothing is fetched."""
+    """The wheel, built from the source tree with the installed tools: nothing is downloaded."""
     if importlib.util.find_spec("hatchling") is None or importlib.util.find_spec("build") is None:
         pytest.skip("build and hatchling are not installed")
     target = tmp_path_factory.mktemp("wheel")

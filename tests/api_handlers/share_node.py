@@ -32,7 +32,7 @@ class ShareNode(QuietNode):
 
     @classmethod
     def on(cls, broker, clock):
-        """Members that ask a broker which has the topic, or will have it."""
+        """Returns members that use a broker which has the topic, or will have it."""
         node = cls.__new__(cls)
         node.broker, node.clock, node.contexts = broker, clock, {}
         return node
@@ -49,12 +49,12 @@ class ShareNode(QuietNode):
         assert [each.error for each in outcomes[0].values()] == [None] * len(partitions)
 
     def configure(self, **configs):
-        """Set configs of the group ``g``, with ``_`` for the dots."""
+        """Sets configs of the group ``g``, with ``_`` for the dots."""
         changes = [(name.replace("_", "."), value) for name, value in configs.items()]
         submitted(self.broker.controller, AlterConfigs([(ConfigResource(GROUP_RESOURCE, "g"), changes)]))
 
     def produce(self, *sizes, partition=0):
-        """Batches of so many records."""
+        """Produces batches with these numbers of records."""
         for size in sizes:
             self.append(self.broker.partition("t", partition), *[self.clock.time_ms()] * size)
 
@@ -67,7 +67,7 @@ class ShareNode(QuietNode):
         return context
 
     def send(self, request, *, connection=1, version=2):
-        """The promise of an answer, by way of the request's bytes."""
+        """Sends the request, encoded; returns the promise of a response."""
         requested = type(request).decode(request.encode(version=version), version=version)
         answer = APIS[request.api_key].handle(requested, self.context(connection, version))
         if isinstance(answer, Later):
@@ -78,7 +78,7 @@ class ShareNode(QuietNode):
 
     @staticmethod
     def answer(promise, version=2):
-        """What it has come to, by way of its bytes."""
+        """Returns the response, decoded from its bytes."""
         assert promise.response is not None, "not answered"
         return type(promise.response).decode(promise.response.encode(version=version), version=version)
 
@@ -86,7 +86,9 @@ class ShareNode(QuietNode):
         return self.answer(self.send(request, connection=connection, version=version), version)
 
     def fetching(self, epoch, *partitions, member="anna", said=(), connection=1, forget=(), topic_id=None, **fields):
-        """The promise of a ShareFetch's answer. ``said``: (partition, first, last, types) of each acknowledgement."""
+        """Returns the promise of a ShareFetch's response. ``said``: (partition, first, last, types) of
+        acknowledgements.
+        """
         topic_id = topic_id or self.topic_id
         batches = {index: [] for index in partitions}
         for index, first, last, types in said:
@@ -114,11 +116,11 @@ class ShareNode(QuietNode):
         return self.send(request, connection=connection)
 
     def fetch(self, epoch, *partitions, **fields):
-        """A ShareFetch that is answered now."""
+        """Sends a ShareFetch with an immediate response."""
         return self.answer(self.fetching(epoch, *partitions, **fields))
 
     def acknowledge(self, epoch, *said, member="anna", connection=1, is_renewal=False):
-        """A ShareAcknowledge that is answered now: the error codes by partition."""
+        """Sends a ShareAcknowledge with an immediate response: the error codes by partition."""
         batches = {}
         for index, first, last, types in said:
             batches.setdefault(index, []).append(
@@ -147,7 +149,7 @@ class ShareNode(QuietNode):
 
 
 def acquired(answer):
-    """By partition: which records, and how often they have been given."""
+    """Returns the acquired records and their delivery counts by partition."""
     assert answer.error_code == 0, answer.error_code
     return {
         each.partition_index: [(one.first_offset, one.last_offset, one.delivery_count) for one in each.acquired_records]
@@ -157,7 +159,7 @@ def acquired(answer):
 
 
 def errors(answer):
-    """By partition: the error of the fetch, and that of what was acknowledged with it."""
+    """Returns the error of the fetch, and that of the acknowledgements, by partition."""
     return {
         each.partition_index: (each.error_code, each.acknowledge_error_code)
         for topic in answer.responses

@@ -1,4 +1,4 @@
-"""Codes as seen of Apache Kafka 4.3.1."""
+"""AlterConfigs, with the error codes of Apache Kafka 4.3.1."""
 
 import pytest
 

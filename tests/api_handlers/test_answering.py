@@ -59,7 +59,7 @@ def test_cancelling_what_was_answered_does_nothing():
 
 
 class Answering:
-    """A handler that has to know when the client does not wait any more."""
+    """A handler that is notified when the client stops waiting."""
 
     def __init__(self):
         self.later = Later()
@@ -69,7 +69,7 @@ class Answering:
 
 
 def test_what_was_answered_is_kept_by_nobody():
-    """Answers may hold megabytes of records, and a broker looks for garbage that holds itself seldom."""
+    """Responses may hold megabytes of records, and garbage collections of cycles are rare."""
     gc.disable()
     try:
         answering = Answering()

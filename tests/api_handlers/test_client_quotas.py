@@ -20,7 +20,7 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 
 
 class Node(ConfigCluster):
-    """A cluster of configs and quotas, in which only one host has an address."""
+    """A cluster of configs and quotas, in which only one host can be resolved."""
 
     def __init__(self):
         super().__init__()
@@ -31,7 +31,7 @@ class Node(ConfigCluster):
         return answer.response if isinstance(answer, Later) else answer
 
     def alter(self, *entries, validate_only=False):
-        """The code and the text for each entity."""
+        """Returns the code and the message for each entity."""
         response = self.ask(alter_client_quotas, request(*entries, validate_only=validate_only))
         return {names(each.entity): (each.error_code, each.error_message) for each in response.entries}
 

@@ -55,7 +55,7 @@ def test_it_is_not_fetched_by_its_name(node, broker, version):
 
 @pytest.fixture
 def answers(broker):
-    """Asks, and collects what is answered."""
+    """Sends fetches, and collects the responses."""
     collected = []
 
     def ask(made):
@@ -73,7 +73,7 @@ def answers(broker):
 def test_it_waits_for_new_records(node, broker, answers):
     answers(at_the_end(broker))
     node.create_topic("orders")
-    assert answers.all == []  # all of this turn of the loop goes into one answer
+    assert answers.all == []  # the appends of this turn of the loop are in one response
     node.clock.advance(0)
     (response,) = answers.all
     assert records(response)

@@ -95,7 +95,7 @@ def test_a_session_that_may_not_ask(node, session):
 
 
 def test_a_token_for_another_owner(node):
-    """Without an authorizer everybody may create one."""
+    """Without an authorizer everyone may create one."""
     token = node.ask(wanted("carol"))
     assert (token.principal_name, token.token_requester_principal_name) == ("carol", "alice")
     assert node.ask(wanted("")).principal_name == "alice"

@@ -1,4 +1,4 @@
-"""DeleteRecords: the log start offset of partitions, each case as Apache Kafka 4.3.1 answered it."""
+"""DeleteRecords: the log start offset of partitions, with the results of Apache Kafka 4.3.1."""
 
 import pytest
 
@@ -19,7 +19,7 @@ Partition = Topic.DeleteRecordsPartition
 
 @pytest.fixture
 def partition(node):
-    """Eight records."""
+    """A partition with eight records."""
     made = node.create_topic("T", partitions=2)
     for _ in range(4):
         node.append(made, 1000, 1001)
@@ -27,7 +27,7 @@ def partition(node):
 
 
 def ask(node, *topics, version=2):
-    """What is told, by topic and partition: error code and low watermark."""
+    """Returns error code and low watermark by topic and partition."""
     question = [
         Topic(name=name, partitions=[Partition(partition_index=index, offset=offset) for index, offset in partitions])
         for name, *partitions in topics

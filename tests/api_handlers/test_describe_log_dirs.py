@@ -14,7 +14,7 @@ Topic = DescribeLogDirsRequest.DescribableLogDirTopic
 
 @pytest.fixture
 def logs(node):
-    """Two topics of two partitions over two directories, with something in one partition."""
+    """Two topics of two partitions over two directories, with records in one partition."""
     node.append(node.create_topic("T", partitions=2), 1000, 1001)
     node.create_topic("U", partitions=2)
     return {(log.topic, log.partition): log for log in node.broker.log_manager.logs.values()}
@@ -28,7 +28,7 @@ def ask(node, topics, version=5):
 
 
 def found(results):
-    """Where each log is, and how large."""
+    """Returns the directory and the size of each log."""
     return {
         (topic.name, partition.partition_index): (path, partition.partition_size)
         for path, result in results.items()

@@ -1,4 +1,4 @@
-"""DescribeProducers: the producers of a partition, each case as Apache Kafka 4.3.1 answered it."""
+"""DescribeProducers: the producers of a partition, with the results of Apache Kafka 4.3.1."""
 
 import pytest
 

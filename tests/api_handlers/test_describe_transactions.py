@@ -1,4 +1,4 @@
-"""DescribeTransactions: each case as Apache Kafka 4.3.1 answered it."""
+"""DescribeTransactions, with the results of Apache Kafka 4.3.1."""
 
 from types import SimpleNamespace
 
@@ -84,7 +84,7 @@ def test_duplicates_in_the_order_of_the_request(ask):
 
 @pytest.fixture
 def node(quiet_node):
-    """A node without a FindCoordinator request for transactions so far."""
+    """A node without a FindCoordinator request for transactions."""
     return quiet_node(**{"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"})
 
 
@@ -116,5 +116,5 @@ def test_the_life_of_a_transaction(node):
     node.clock.advance(5)
     transactions.end(ProducerIdentity("one", producer.producer_id, 0), True, answers.append)
     node.clock.advance(1)
-    # The last transaction's start is told until the next one begins.
+    # The start of the last transaction is returned until the next one begins.
     assert fields(described(node, "one")) == ("CompleteCommit", 60_000, began_ms, producer.producer_id, 0, [])

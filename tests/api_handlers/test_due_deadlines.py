@@ -1,6 +1,6 @@
-"""Due deadlines are applied before a request is answered, although the event loop serves ready sockets before timers.
+"""Due deadlines are applied before a request is handled, although the event loop serves ready sockets before timers.
 
-``clock.skip`` lets time pass without a turn of the loop: the request comes first, then the timers.
+``clock.skip`` advances the clock without a turn of the loop: the request comes first, then the timers.
 """
 
 import pytest
@@ -82,7 +82,7 @@ def test_a_members_session_of_a_share_group(group_node, seconds, members):
 
 @pytest.fixture
 def producer(group_node):
-    """A producer id and epoch with an open transaction that may take a second."""
+    """A producer id and epoch with an open transaction and a time-out of a second."""
     group_node.broker.coordinators.transactions.create_topic(ready)
     made = group_node.call(InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1000), 4)
     Topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
@@ -99,7 +99,7 @@ def producer(group_node):
 
 @pytest.mark.parametrize(("seconds", "code"), [(10 - MS, NONE), (10 + MS, ProducerFenced.code)])
 def test_the_abort_of_a_transaction_that_takes_too_long(group_node, producer, seconds, code):
-    """When transactions are looked through, which is every ten seconds, and not a moment later."""
+    """With the periodic check, every ten seconds, and not earlier."""
     group_node.clock.skip(seconds)
     request = EndTxnRequest(transactional_id="x", producer_id=producer[0], producer_epoch=producer[1], committed=True)
     assert group_node.call(request, 3).error_code == code

@@ -1,6 +1,4 @@
-"""An error that a handler does not catch: every API, in every version, responds with the error, or closes the
-connection.
-"""
+"""Errors that a handler does not catch: every API, in every version, returns the error, or closes the connection."""
 
 import struct
 from types import SimpleNamespace
@@ -61,12 +59,12 @@ NO_PLACE = {
     "streams_group_describe": [0, 1],
     "describe_share_group_offsets": [0, 1],
 }
-"""Versions whose responses have error codes in their entries alone. Where a request names nothing there is no entry to
-say it in: Apache Kafka then answers as if all was well, Barnabas closes the connection."""
+"""Versions whose responses have error codes only in their entries. An empty request has no entry for the error: Apache
+Kafka returns an empty success then, Barnabas closes the connection."""
 
 
 def answer(api, version, request, error):
-    """What a client gets when the handler raises ``error``: the decoded response, from the bytes that go out."""
+    """Returns the decoded response if the handler raises ``error``."""
 
     def fail(request, context):
         raise error
@@ -84,7 +82,7 @@ def answer(api, version, request, error):
 
 
 def codes(structure, version):
-    """All error codes in a response, in the order of the wire."""
+    """Returns all error codes of a response, in wire order."""
     for field in structure.wire_fields():
         if version in field.versions:
             value = getattr(structure, field.name)
@@ -97,7 +95,7 @@ def codes(structure, version):
 
 
 def values(structure):
-    """All texts, ids and numbers in a structure, but for its error codes and messages."""
+    """Returns all texts, ids and numbers of a structure, without error codes and messages."""
     if not isinstance(structure, Struct):
         return {structure}
     found = set()

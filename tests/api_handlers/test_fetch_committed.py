@@ -20,7 +20,7 @@ def partition(node):
 
 @pytest.fixture
 def write(node, partition):
-    """One record in the open transaction of a producer."""
+    """Writes one record in the open transaction of a producer."""
     sequences = {}
 
     def one(producer_id):
@@ -113,7 +113,7 @@ def test_without_transactions_an_append_ends_it(node, partition):
 
 @pytest.mark.parametrize("enough", [True, False])
 def test_what_becomes_readable_is_counted(node, partition, write, end, enough):
-    """Not what was appended: that of other transactions, which are still open, does not count."""
+    """Appended records of open transactions are not counted."""
     node.append(partition, 0)
     write(8)
     node.append(partition, 0)

@@ -1,4 +1,4 @@
-"""Fetch of records that are not in the page cache: a thread loads them, and the fetch is answered after that."""
+"""Fetch of records that are not in the page cache: a thread loads them, and the response follows."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.submitting import submitted
 
 
 class Disk:
-    """The page cache, and the thread that loads it: work is done in :meth:`run_all`."""
+    """The page cache, and the thread that loads it: work runs in :meth:`run_all`."""
 
     def __init__(self):
         self.cached = False
@@ -79,7 +79,7 @@ def test_all_partitions_are_loaded_within_the_limits(node, log, disk):
 
 
 def test_a_part_that_is_evicted_again_is_read_from_the_disk(node, log, disk):
-    """The second attempt does not ask: the fetch would not end otherwise."""
+    """The second attempt does not check the cache, or the fetch might never end."""
     later = send(node, requested([0]))
     ((work, done),) = disk.waiting
     work()

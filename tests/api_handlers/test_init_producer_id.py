@@ -1,4 +1,4 @@
-"""InitProducerId: unique ids; epochs that rise with each producer of a transactional id."""
+"""InitProducerId: unique ids, and epochs that increase with each producer of a transactional id."""
 
 import pytest
 
@@ -21,7 +21,7 @@ BLOCK = 1000
 
 
 def ask(node, version=5, transactional_id=None, timeout=60_000, producer_id=-1, producer_epoch=-1):
-    """Error code, producer id and epoch."""
+    """Returns error code, producer id and epoch."""
     request = InitProducerIdRequest(
         transactional_id=transactional_id,
         transaction_timeout_ms=timeout,
@@ -46,7 +46,7 @@ def test_half_of_it_is_no_request(node, had):
     for transactional_id in (None, "t"):
         found = ask(node, transactional_id=transactional_id, producer_id=had[0], producer_epoch=had[1])
         assert found == (InvalidRequest.code, -1, -1)
-    assert ask(node, version=2, producer_id=had[0], producer_epoch=had[1])[0] == NONE  # version 2 does not carry them
+    assert ask(node, version=2, producer_id=had[0], producer_epoch=had[1])[0] == NONE  # version 2 does not have them
 
 
 @pytest.mark.parametrize("timeout", [0, -1, 2**31 - 1])
@@ -123,7 +123,7 @@ def test_the_longest_transaction_is_a_config(group_node):
 
 
 def transactional(node, version, transactional_id="t", timeout=60_000, **had):
-    """Error code, producer id and epoch; the answer comes by a promise."""
+    """Returns error code, producer id and epoch, of a promised response."""
     request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=timeout, **had)
     answer = node.call(request, version)
     return answer.error_code, answer.producer_id, answer.producer_epoch

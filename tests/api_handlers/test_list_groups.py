@@ -1,4 +1,4 @@
-"""ListGroups: each case as Apache Kafka 4.3.1 answered it."""
+"""ListGroups, with the results of Apache Kafka 4.3.1."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from barnabas.wire.messages.list_groups import ListGroupsRequest
 
 @pytest.fixture
 def node(group_node):
-    """A stable group, one with offsets alone, and one that somebody is about to join."""
+    """A stable group, one with only offsets, and one with a pending member."""
     group_node.stable("stable")
     group_node.commit("simple", p0=1)
     group_node.join("pending")

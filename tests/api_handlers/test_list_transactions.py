@@ -1,4 +1,4 @@
-"""ListTransactions: each case as Apache Kafka 4.3.1 answered it."""
+"""ListTransactions, with the results of Apache Kafka 4.3.1."""
 
 from types import SimpleNamespace
 
@@ -119,7 +119,7 @@ def listed(node, **fields):
     ],
 )
 def test_what_filters_let_through(coordinator, fields, expected):
-    """An id without an open transaction counts as open for ever, as in Apache Kafka."""
+    """An id without an open transaction matches any duration, as in Apache Kafka."""
     coordinator.initialize("idle", "early", "late")
     coordinator.create_topic("t")
     transactions = coordinator.broker.transactions

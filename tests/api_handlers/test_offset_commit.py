@@ -1,4 +1,4 @@
-"""OffsetCommit: each case as Apache Kafka 4.3.1 answered it; 0 and 1 as 3.9's schemas have them."""
+"""OffsetCommit, with the results of Apache Kafka 4.3.1; versions 0 and 1 by 3.9's schemas."""
 
 import pytest
 
@@ -22,7 +22,7 @@ MISSING = UnknownTopicOrPartition.code
 
 
 def topic(name, *partitions, topic_id=bytes(16), metadata=""):
-    """Of (partition, offset)s."""
+    """Returns a topic with (partition, offset)s."""
     rows = [
         Partition(partition_index=index, committed_offset=offset, committed_metadata=metadata)
         for index, offset in partitions
@@ -31,7 +31,7 @@ def topic(name, *partitions, topic_id=bytes(16), metadata=""):
 
 
 def commit(node, version, *topics, group_id="g", **fields):
-    """What is told: topics, each with (partition, error code)s."""
+    """Commits offsets; returns topics with (partition, error code)s."""
     answer = node.call(OffsetCommitRequest(group_id=group_id, topics=topics, **fields), version)
     return [
         (
@@ -169,7 +169,7 @@ def test_without_its_topic_there_is_no_coordinator(quiet_group_node):
 
 
 def test_who_never_asks_for_a_coordinator(quiet_group_node):
-    """Version 0 is of clients that knew of none: the topic of the groups' offsets is made for them too."""
+    """Version 0 is older than coordinators: the request creates the offsets topic."""
     assert commit(quiet_group_node, 0, topic("nobody", (0, 5))) == [("nobody", [(0, MISSING)])]
     assert commit(quiet_group_node, 0, topic("t", (0, 5))) == [("t", [(0, NONE)])]
     assert committed(quiet_group_node) == {("t", 0): 5}

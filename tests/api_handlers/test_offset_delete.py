@@ -1,4 +1,4 @@
-"""OffsetDelete: each case as Apache Kafka 4.3.1 answered it."""
+"""OffsetDelete, with the results of Apache Kafka 4.3.1."""
 
 import pytest
 
@@ -23,7 +23,7 @@ READS_T = b"\0\0" + b"\0\0\0\1" + b"\0\1t" + b"\xff\xff\xff\xff"
 
 
 def delete(node, *topics, group_id="g"):
-    """The error code, and topics with (partition, error code)s."""
+    """Returns the error code, and topics with (partition, error code)s."""
     requested = [
         Topic(name=name, partitions=[Partition(partition_index=index) for index in indexes]) for name, indexes in topics
     ]

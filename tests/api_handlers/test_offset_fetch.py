@@ -1,4 +1,4 @@
-"""OffsetFetch: each case as Apache Kafka 4.3.1 answered it; 0 as 1."""
+"""OffsetFetch, with the results of Apache Kafka 4.3.1; version 0 as 1."""
 
 import pytest
 
@@ -15,7 +15,7 @@ NOTHING = (-1, -1, "", NONE)
 
 @pytest.fixture
 def node(group_node):
-    """Group g has read t up to 5, 6 and nothing, and u up to 3, of leader epoch 7."""
+    """Group g has committed 5 and 6 in t, nothing in its third partition, and 3 in u, with leader epoch 7."""
     CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
     Partition = CommitTopic.OffsetCommitRequestPartition
 
@@ -36,7 +36,7 @@ def node(group_node):
 
 
 def rows(topics, version):
-    """Topics, each with what is told of its partitions; leader epochs are told from version 5 on."""
+    """Returns topics with the fields of their partitions; leader epochs since version 5."""
     return [
         (
             each.topic_id if version >= 10 else each.name,
@@ -55,7 +55,7 @@ def rows(topics, version):
 
 
 def fetch(node, version, topics, group_id="g", error=NONE, **fields):
-    """What is told of one group, in the shape that the version has."""
+    """Fetches the offsets of one group, with the version's request; returns rows."""
     if version < 8:
         requested = topics and [Topic(name=name, partition_indexes=indexes) for name, indexes in topics]
         answer = node.call(OffsetFetchRequest(group_id=group_id, topics=requested, **fields), version)
@@ -139,7 +139,7 @@ def test_a_member_of_no_classic_group_is_not_looked_at(node, version):
 def test_by_id(node):
     t, u, nobody, zero = node.topic_id("t"), node.topic_id("u"), b"n" * 16, bytes(16)
     unknown = (-1, -1, "", UnknownTopicId.code)
-    # Topics that are not there come last.
+    # Unknown topics come last.
     assert fetch(node, 10, [(nobody, [0, 1]), (t, [0, 9]), (zero, [0]), (u, [0])]) == [
         (t, {0: (5, -1, "m", NONE), 9: NOTHING}),
         (u, {0: (3, 7, "", NONE)}),
@@ -156,5 +156,5 @@ def test_without_its_topic_there_is_no_coordinator(quiet_group_node, version):
 
 
 def test_who_never_asks_for_a_coordinator(quiet_group_node):
-    """Version 0 is of clients that knew of none: the topic of the groups' offsets is made for them too."""
+    """Version 0 is older than coordinators: the request creates the offsets topic."""
     assert fetch(quiet_group_node, 0, [("t", [0])]) == [("t", {0: (-1, -1, "", NONE)})]

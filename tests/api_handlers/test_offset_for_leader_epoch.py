@@ -1,6 +1,4 @@
-"""OffsetForLeaderEpoch: the end offsets of epochs, each case as Apache Kafka 4.3.1 (versions 0 and 1: 3.9.1) answered
-it.
-"""
+"""OffsetForLeaderEpoch: the end offsets of epochs, with the results of Apache Kafka 4.3.1 (versions 0 and 1: 3.9.1)."""
 
 import pytest
 
@@ -21,7 +19,7 @@ Partition = Topic.OffsetForLeaderPartition
 
 @pytest.fixture
 def partition(node):
-    """Epoch 0 wrote offsets 0 and 1, epoch 3 wrote 2 to 4, epoch 5 wrote nothing."""
+    """Epoch 0 has offsets 0 and 1, epoch 3 has 2 to 4, epoch 5 has none."""
     made = node.create_topic("T", partitions=2)
     node.append(made, 1000, 1000)
     made.leader_epoch = 3
@@ -32,7 +30,7 @@ def partition(node):
 
 
 def tell(node, *epochs, version=4, topic="T", index=0, current=-1):
-    """Error code, leader epoch and end offset for each epoch."""
+    """Returns error code, leader epoch and end offset for each epoch."""
     requested = [Partition(partition=index, leader_epoch=epoch, current_leader_epoch=current) for epoch in epochs]
     request = OffsetForLeaderEpochRequest(replica_id=-1, topics=[Topic(topic=topic, partitions=requested)])
     (answered,) = node.ask(offset_for_leader_epoch, request, version).topics

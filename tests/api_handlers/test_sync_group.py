@@ -16,7 +16,7 @@ TOLD = {"protocol_type": "consumer", "protocol_name": "range"}
 
 
 def protocol_of(version):
-    """What a version has to say of its protocol."""
+    """Returns the protocol fields of a version."""
     return TOLD if version >= 5 else {}
 
 

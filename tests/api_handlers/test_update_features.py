@@ -1,4 +1,4 @@
-"""UpdateFeatures in all its versions, and the features in ApiVersions afterwards."""
+"""UpdateFeatures in all versions, and the features in ApiVersions afterwards."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def update(node, *updates, version=2, validate_only=False, timeout_ms=5000):
 
 
 def finalized(node):
-    """The levels, and the epoch that they are of."""
+    """Returns the finalized levels, and their epoch."""
     request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
     found = node.ask(api_versions, request, 4)
     return {each.name: each.max_version_level for each in found.finalized_features}, found.finalized_features_epoch

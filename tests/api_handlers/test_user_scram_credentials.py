@@ -19,7 +19,7 @@ from .conftest import ConfigCluster
 Upsertion = AlterUserScramCredentialsRequest.ScramCredentialUpsertion
 Deletion = AlterUserScramCredentialsRequest.ScramCredentialDeletion
 SHA_256, SHA_512 = 1, 2
-SALTED = bytes.fromhex("d9")  # any bytes: the client has made them of the password
+SALTED = bytes.fromhex("d9")  # any bytes: the client derives them from the password
 
 
 def upsert(name, mechanism=SHA_256, iterations=4096):
@@ -40,7 +40,7 @@ class Node(ConfigCluster):
         return {each.user: (each.error_code, each.error_message) for each in response.results}
 
     def describe(self, *names):
-        """The mechanisms and iterations of each user, or the code and the text of the error."""
+        """Returns the mechanisms and iterations of each user, or the code and the message of the error."""
         users = [DescribeUserScramCredentialsRequest.UserName(name=name) for name in names]
         response = handled(
             describe_user_scram_credentials,

@@ -32,7 +32,7 @@ class Writing:
         node.create_topic("u")
 
     def ask(self, *markers, version=1):
-        """What is answered: producer ids, and of each topic the codes of its partitions."""
+        """Returns the producer ids, each with the error codes of partitions by topic."""
 
         def handle(request, context):
             answer = write_txn_markers(request, context)

@@ -1,6 +1,6 @@
 """A broker with a transactional producer, and a scenario that is repeated with a failure at each change of a file.
 
-Knows nothing of the scenario, nor of what has to hold after it.
+Knows nothing of the scenario, nor of its invariants.
 """
 
 import itertools
@@ -39,9 +39,9 @@ class TransactionalNode:
         self.producer = None
 
     def init(self):
-        """Becomes the producer of the id; None if the record cannot be written."""
+        """Initializes the producer; None if the record cannot be written."""
         answers = []
-        for _ in range(2):  # the transaction before is aborted first
+        for _ in range(2):  # the earlier transaction is aborted first
             self.broker.transactions.init_producer_id(InitProducer("x", 60_000), answers.append)
             if answers and not isinstance(answers[-1].error, ConcurrentTransactions):
                 break
@@ -50,7 +50,7 @@ class TransactionalNode:
         return self.producer
 
     def end(self, is_commit):
-        """Whether the end was acknowledged; the producer goes on in the next epoch then."""
+        """Ends the transaction; returns whether the end was acknowledged, which continues in the next epoch."""
         answers = []
         self.broker.transactions.end(ProducerIdentity("x", *self.producer), is_commit, answers.append, client_version=2)
         if not answers or answers[0].error is not None:
@@ -60,10 +60,10 @@ class TransactionalNode:
 
 
 def fail_each_change(node, tell, promise, *, flushes, whole, one_more):
-    """Tell the story with the first change failing for ever, then the second, until a telling needs no more of them.
+    """Runs the story with the first change failing permanently, then the second, until a run has no further changes.
 
-    ``whole`` is what is promised then; ``one_more`` the transaction that has to work after each failure. Where commits
-    wait for the disk (``flushes``), the failure is a power cut.
+    ``whole`` is the complete result; ``one_more`` is a transaction that has to succeed after each failure. With
+    ``flushes``, commits wait for the disk, and the failure is a power cut.
     """
     properties = {"log.flush.interval.messages": "1"} if flushes else {}
     for n in itertools.count(1):

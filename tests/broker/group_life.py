@@ -18,7 +18,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 class Life:
-    """A broker in memory, from one start to the next."""
+    """A broker in memory, with restarts."""
 
     def __init__(self, **properties: str) -> None:
         self.properties = {
@@ -43,13 +43,13 @@ class Life:
         self.start()
 
     def put(self, partition: int, name: str, size: int | None = None) -> None:
-        """What another broker has written, or the beginning of it."""
+        """Copies the log of another broker, or the beginning of it."""
         log = self.broker.partition(CONSUMER_OFFSETS, partition).log
         data = bytearray.fromhex((GOLDEN / name).read_text())[:size]
         log.append_as_follower(data, now_ms=self.clock.time_ms())
 
     def kill(self) -> None:
-        """Begin again with what the files hold, and without any goodbye."""
+        """Kills the broker, and restarts it from its files."""
         left, now_ms = self.files.directories, self.clock.time_ms()
         self.clock = ManualClock(now_ms)
         self.files = MemoryFiles(self.clock)
@@ -70,7 +70,7 @@ class Life:
         return kinds
 
     def end(self, producer, group_id="g", *, is_commit=True):
-        """The marker, in the partition that keeps the group; what became of it."""
+        """Writes the marker to the partition of the group; returns the kind of its error, or None."""
         results = []
         marker = Marker(producer.id, producer.epoch, 0, is_commit, 1)
         place = TopicPartition(CONSUMER_OFFSETS, self.broker.coordinators.groups.partition_of(group_id))
@@ -78,7 +78,7 @@ class Life:
         return results
 
     def join(self, group_id="g"):
-        """The member id of somebody who is alone in its group and has its assignment."""
+        """Returns the member id of the only member of a group, with its assignment."""
         joined, synced = [], []
         join = Join(group_id, "", None, "a", "/::1", 10_000, 60_000, "consumer", (("range", b"?"),), None, False)
         self.broker.groups.join(join, joined.append)

@@ -15,9 +15,9 @@ STARTS = itertools.count()
 
 
 def opened(config: BrokerConfig, files: Files, clock: ManualClock) -> Broker:
-    """It has opened its directories and is registered; what is done in the background is done at once.
+    """Returns a broker that has opened its directories and is registered; background work runs inline.
 
-    What it asks its peers, and itself, goes through bytes.
+    Requests to its peers, and to itself, are encoded.
     """
     peers = InProcessPeers(encodes=True)
     random = Random(next(STARTS))  # another incarnation at each start

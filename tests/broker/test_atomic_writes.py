@@ -1,7 +1,7 @@
-"""Each change of a file fails once while transactions write to two partitions; the broker starts again: all or nothing.
+"""Each change of a file fails once while transactions write to two partitions, which stay atomic after a restart.
 
-A transaction whose commit was answered is there in both partitions, one that was not committed in neither; where the
-answer is missing, in both or in neither. Nothing stays open once the producer is back.
+A transaction with an acknowledged commit is in both partitions, one without a commit in neither; without a response it
+is in both or in neither. No transaction stays open when the producer has returned.
 """
 
 import pytest
@@ -21,7 +21,7 @@ PARTITIONS = (0, 1)
 
 
 class Promised:
-    """Which transactions have to be seen, and which may be."""
+    """The transactions that must be visible, and those that may be."""
 
     def __init__(self):
         self.committed = set()
@@ -35,7 +35,7 @@ class Node(TransactionalNode):
         self.init()
 
     def write(self, name, partition):
-        """Whether it was acknowledged."""
+        """Writes a record; returns whether it was acknowledged."""
         producer_id, producer_epoch = self.producer
         records = build_batch(
             [(None, name, self.clock.time_ms())],
@@ -63,7 +63,7 @@ class Node(TransactionalNode):
             self.promised.committed.add(name)
 
     def visible(self, partition):
-        """What a reader of committed transactions sees, by the markers alone."""
+        """Returns the records for read_committed, by the markers."""
         log = self.broker.partition("t", partition).log
         seen, pending, offset = [], {}, log.log_start_offset
         while offset < log.last_stable_offset:
@@ -80,7 +80,7 @@ class Node(TransactionalNode):
         return seen
 
     def check(self, where):
-        """Once the producer is back."""
+        """Checks the partitions when the producer has returned."""
         if self.broker.image.topics_by_name.keys() < {"t", "__transaction_state"}:
             return
         assert self.init() is not None, where

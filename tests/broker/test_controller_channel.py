@@ -12,7 +12,7 @@ REQUEST = AllocateProducerIdsRequest(broker_id=4, broker_epoch=7)
 
 
 class Controllers:
-    """What has been sent to which of them, and is answered when the test says so."""
+    """Records the requests to each controller, for responses of the test."""
 
     def __init__(self):
         self.clock = ManualClock()

@@ -29,7 +29,7 @@ def life():
 
 
 def test_a_group_is_kept_in_the_partition_of_its_id(life):
-    life.commit("g")  # 103 % 50, as Java hashes it
+    life.commit("g")  # 103 % 50, by Java's hash
     (batch,) = life.batches(3)
     (record,) = records_of(batch)
     assert decode_key(record.key) == OffsetCommitKey(group="g", topic="t", partition=0)
@@ -67,7 +67,7 @@ def test_a_restart_keeps_members_and_offsets(life):
         (member_id, "/::1", b"all")
     ]
     assert offsets(life, "simple") == {("t", 0): 7}
-    # The session begins anew with the start.
+    # The session begins again with the start.
     life.clock.advance(9)
     groups.heartbeat("g", member_id, None, 1)
     life.clock.advance(10)
@@ -75,12 +75,12 @@ def test_a_restart_keeps_members_and_offsets(life):
 
 
 def test_an_id_that_no_record_has_a_place_for_leaves_nothing_behind():
-    life = Life(**{"offsets.topic.num.partitions": "1"})  # logs are looked at every 15 s, for eight days
+    life = Life(**{"offsets.topic.num.partitions": "1"})  # logs are checked every 15 s, for eight days
     longest = "é" * ((1 << 14) - 1)
     for refused in (life.commit, life.join):
         with pytest.raises(UnknownServerError):
             refused(longest + "é")
-    life.clock.advance(8 * 24 * 3600)  # what has expired goes, as ever
+    life.clock.advance(8 * 24 * 3600)  # expired offsets are deleted as usual
     assert life.commit(longest) == [None]
     assert [group.group_id for group in life.broker.groups.list_groups()] == [longest]
 
@@ -119,7 +119,7 @@ def test_what_was_deleted_stays_deleted(life):
 def test_apaches_records_are_understood(life):
     life.put(3, "consumer_offsets_3.hex")
     life.restart()
-    # Its last words: the group and its offset are deleted.
+    # The last records delete the group and its offset.
     assert offsets(life, "g") == {}
     assert life.broker.groups.list_groups() == []
 
@@ -166,7 +166,7 @@ def test_without_its_topic_nobody_is_the_coordinator(life):
     assert life.broker.groups.list_groups() == []
     with pytest.raises(NotCoordinator):
         life.broker.groups.fetch_offsets("simple")
-    life.clock.advance(60)  # no session is left to end
+    life.clock.advance(60)  # no session is left to expire
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ EPOCH = 50
 
 
 class Controller:
-    """The channel to it: keeps what is sent, and answers when the test says so."""
+    """The channel to the controller: records requests, for responses of the test."""
 
     is_local = False
 
@@ -26,7 +26,7 @@ class Controller:
         self.sent.append((request, done))
 
     def answer(self, *, error=None, **fields):
-        """Answers the oldest request, and returns it."""
+        """Responds to the oldest request, and returns it."""
         request, done = self.sent.pop(0)
         if error is not None:
             done(None, error)
@@ -84,7 +84,7 @@ def test_it_registers_and_runs_once_it_is_unfenced(node):
     node.lifecycle.applied()
     assert node.controller.sent == []
     node.offset = EPOCH
-    node.lifecycle.applied()  # at once, and not after broker.heartbeat.interval.ms
+    node.lifecycle.applied()  # immediately, instead of after broker.heartbeat.interval.ms
     heartbeat = node.controller.answer(is_caught_up=True, is_fenced=False)
     assert heartbeat.current_metadata_offset == EPOCH
     assert (node.state, node.said) == (State.RUNNING, [None])
@@ -172,7 +172,7 @@ def test_it_stops_when_no_controller_answers_for_a_session(node):
     node.running()
     stopped = []
     node.lifecycle.shut_down(lambda: stopped.append(True))
-    node.controller.answer(error=NetworkException())  # a lost connection is no reason: it asks again
+    node.controller.answer(error=NetworkException())  # after a lost connection the request is repeated
     assert (node.state, stopped) == (State.PENDING_CONTROLLED_SHUTDOWN, [])
     node.clock.advance(0.2)
     node.controller.answer(error=RequestTimedOut())

@@ -1,4 +1,4 @@
-"""``metadata.log.dir``: the metadata log in one of ``log.dirs``, or in a directory that holds nothing else."""
+"""``metadata.log.dir``: the metadata log in one of ``log.dirs``, or in a directory of its own."""
 
 import errno
 
@@ -16,7 +16,7 @@ ID = bytes(range(16))
 
 
 class Node:
-    """One node after the other over the same files."""
+    """Restarts of a node over the same files."""
 
     def __init__(self):
         self.files, self.clock = MemoryFiles(), ManualClock()

@@ -1,6 +1,6 @@
-"""Each change of a file fails once while the metadata changes; the broker starts again, and what was answered is there.
+"""Each change of a file fails once while the metadata changes; acknowledged changes exist after a restart.
 
-The broker is a whole one, without sockets; what is answered is what its controller says once that is on the disk.
+The broker is complete, without sockets; a change is acknowledged by its controller when it is on the disk.
 """
 
 import itertools
@@ -23,7 +23,7 @@ from tests.submitting import submitted
 
 TOPIC = 2
 PARTS = 4
-"""The gate has each fourth operation, `make long` all."""
+"""The default run has each fourth operation, `make long` has all."""
 PROPERTIES = {
     "node.id": "1",
     "log.dirs": "/data",
@@ -37,7 +37,7 @@ CONFIG = BrokerConfig.from_properties(PROPERTIES)
 
 
 class Node:
-    """A broker on these files, and what it has promised."""
+    """A broker on these files, and its acknowledged changes."""
 
     def __init__(self, files, promised):
         self.files, self.promised = files, promised
@@ -45,7 +45,7 @@ class Node:
         self.broker = opened(CONFIG, files, self.clock)
 
     def submit(self, command):
-        """The result, once it is committed. :raises KafkaError: it is in doubt"""
+        """Returns the result, once it is committed. :raises KafkaError: the outcome is unknown"""
         return submitted(self.broker.controller, command)
 
     def create(self, name, partitions):
@@ -90,7 +90,7 @@ class Node:
 
 
 class Promised:
-    """Topics and their state, records, producer ids, levels; what was under way when it failed is in doubt."""
+    """The acknowledged topics and their state, records, producer ids, levels; changes in progress are unknown."""
 
     def __init__(self):
         self.topics, self.records, self.producer_ids, self.in_doubt = {}, {}, [], set()
@@ -114,7 +114,7 @@ class Promised:
 
 
 def story(files, promised):
-    """Two lives of a broker: topics come, grow, change and go; snapshots are taken, and old ones deleted."""
+    """Two runs of a broker: topics are created, grown, changed and deleted; snapshots are written and deleted."""
     node = Node(files, promised)
     node.create("orders", 2)
     node.append("orders", b"first")
@@ -142,7 +142,7 @@ def story(files, promised):
 
 
 def survivors(files, n):
-    """What the next process may find: after a kill, and after a power cut, without and with luck."""
+    """Yields the files of the next process: after a kill, and after power cuts with different losses."""
     yield files.survivor(), True
     if files.lasting == "for ever":
         yield files.survivor(power_cut=True), False

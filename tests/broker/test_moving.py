@@ -1,6 +1,4 @@
-"""A whole broker that is killed while a partition is moved to another directory: logs and metadata agree when it is
-back.
-"""
+"""A broker that is killed while a partition is moved between directories: logs and metadata agree after the restart."""
 
 import itertools
 
@@ -20,7 +18,7 @@ PATHS = ("/a", "/b")
 
 
 class Node:
-    """A broker of two directories, with one partition."""
+    """A broker with two directories, and one partition."""
 
     def __init__(self, files):
         self.clock, self.files = ManualClock(), files

@@ -5,7 +5,7 @@ from barnabas.errors import CoordinatorLoadInProgress, NotController
 
 
 class Controller:
-    """Answers when it is told to."""
+    """Responds when the test tells it to."""
 
     def __init__(self):
         self.requests = []

@@ -1,4 +1,4 @@
-"""Coordinators and leaders on different nodes: they reach each other over the network."""
+"""Coordinators and leaders on different nodes, which connect over the network."""
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -24,7 +24,7 @@ def cluster():
 
 
 def created(cluster, name):
-    """A topic that all three nodes lead parts of."""
+    """Creates a topic with partitions on all three nodes."""
     cluster.create_topic(name, partitions=PARTITIONS, replicas=1)
     assert {cluster.leader(name, index) for index in range(PARTITIONS)} == {1, 2, 3}
     return name
@@ -50,7 +50,7 @@ def consumer(cluster, group, topic):
 
 
 def read(consumer, count):
-    """So many records, or those that come within a time in which all would."""
+    """Returns this number of records, or those that arrive in time."""
     found = []
     for _ in range(40):
         found += consumer.consume(count - len(found), timeout=0.5)

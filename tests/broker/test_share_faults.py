@@ -1,7 +1,7 @@
 """Each change of a file fails once while members share a partition; the broker starts again.
 
-What was accepted, and answered, does not come again; everything else does. Where records wait for the disk this is so
-after a power cut, too.
+Accepted records with a response are not delivered again; all others are. If records wait for the disk, this also holds
+after a power cut.
 """
 
 import itertools
@@ -78,5 +78,5 @@ def test_what_was_accepted_does_not_come_again_whatever_fails(flushes):
             offsets = {offset for first, last, _ in given for offset in range(first, last + 1)}
             where = f"failure at operation {n}, {files.changes[n - 1]}"
             assert not offsets & results.done, where
-            # An acceptance that nobody heard of may have been written all the same.
+            # An acceptance without a response may have been written.
             assert offsets | results.done >= {2, 3, 4} & set(range(results.produced)), where

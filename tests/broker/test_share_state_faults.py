@@ -1,7 +1,6 @@
 """Each change of a file fails once while the state of a share partition is written; the broker starts again.
 
-What was acknowledged is there; what was not, is there or is not. Where records wait for the disk this is so after a
-power cut, too.
+Acknowledged state exists; other state may exist. If records wait for the disk, this also holds after a power cut.
 """
 
 import itertools
@@ -34,9 +33,9 @@ PROPERTIES = {
 
 
 class Node:
-    """A broker on these files; a leader that writes one batch after the other, and moves its start offset along.
+    """A broker on these files, with a leader that writes batches, and moves its start offset.
 
-    ``promised`` are the start offsets that it may be at: one, or two while nobody knows what became of a write.
+    ``promised`` are the possible start offsets: one, or two while the outcome of a write is unknown.
     """
 
     def __init__(self, files, promised, properties):

@@ -6,7 +6,7 @@ from barnabas.errors import NotController
 
 
 class Controller:
-    """Answers as it is told."""
+    """Returns the response of the test."""
 
     def __init__(self):
         self.commands, self.answers = [], []
@@ -17,7 +17,7 @@ class Controller:
 
 
 class Scheduler:
-    """Keeps what is to be called, and when."""
+    """Keeps the calls and their times."""
 
     def __init__(self):
         self.timers = []

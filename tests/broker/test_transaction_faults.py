@@ -1,7 +1,7 @@
-"""Each change of a file fails once while transactions commit offsets; the broker starts again, and all holds together.
+"""Each change of a file fails once while transactions commit offsets; the state is consistent after a restart.
 
-A transaction whose end was answered has ended so; one whose end was not, has ended one way or the other once its
-producer is back. Where commits wait for the disk this is so after a power cut, too.
+A transaction with an acknowledged end has this outcome; one without a response has either outcome when its producer has
+returned. If commits wait for the disk, this also holds after a power cut.
 """
 
 import pytest
@@ -16,7 +16,7 @@ PLAIN, IN_TRANSACTION = 0, 1
 
 
 class Promised:
-    """What each of the two partitions may be at: one offset, or two while it is not known what became of a commit."""
+    """The possible offsets of the two partitions: one, or two while the outcome of a commit is unknown."""
 
     def __init__(self):
         self.offsets = {PLAIN: {-1}, IN_TRANSACTION: {-1}}
@@ -30,7 +30,7 @@ class Node(TransactionalNode):
         self.init()
 
     def commit(self, value):
-        """By itself."""
+        """Commits an offset outside of a transaction."""
         self.promised.offsets[PLAIN].add(value)
         results = []
         self._commit(PLAIN, value, results, None)
@@ -61,7 +61,7 @@ class Node(TransactionalNode):
         self.broker.groups.commit_offsets(OffsetCommit("g", offsets, producer=producer), outcomes.extend)
 
     def check(self, where):
-        """Once the producer is back."""
+        """Checks the offsets when the producer has returned."""
         if self.broker.image.topics_by_name.keys() < {"t", CONSUMER_OFFSETS, "__transaction_state"}:
             return
         assert self.init() is not None, where

@@ -39,7 +39,7 @@ def broker(cli_broker):
 
 @pytest.fixture
 def barnabas(broker, capsys, monkeypatch):
-    """Run a command against the broker, as the command line would."""
+    """Runs a command against the broker, as the command line does."""
 
     def run(command, *arguments, stdin=b""):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
@@ -51,5 +51,5 @@ def barnabas(broker, capsys, monkeypatch):
 
 @pytest.fixture(scope="session")
 def lively(tmp_path_factory):
-    """A data directory with something of everything, whose broker was stopped; not to be changed."""
+    """A data directory with all kinds of records and files, whose broker was stopped; it must not be changed."""
     return make(tmp_path_factory.mktemp("lively") / "data")

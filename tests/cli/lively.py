@@ -1,4 +1,4 @@
-"""Makes a data directory with records and files of all kinds, by a broker that is used and stopped.
+"""Creates a data directory with records and files of all kinds, by a broker that is used and stopped.
 
 Knows nothing of the tools that read it.
 """
@@ -20,7 +20,7 @@ START_MS = 1_700_000_000_000
 
 
 def make(directory: Path) -> Path:
-    """Fill ``directory``, in two lives of the broker; the second brings another leader epoch."""
+    """Fills ``directory``, in two runs of the broker; the second has another leader epoch."""
     chance = random.Random(4)
     configs = {
         "log.dirs": str(directory),
@@ -45,7 +45,7 @@ def make(directory: Path) -> Path:
 
 
 def produce(broker: Broker, chance: random.Random, life: int) -> None:
-    """Batches of every codec, with an idempotent producer and with others."""
+    """Produces batches of every codec, with and without idempotence."""
     for number, codec in enumerate(CODECS):
         producer = KafkaProducer(
             bootstrap_servers=broker.bootstrap_servers,
@@ -65,7 +65,7 @@ def produce(broker: Broker, chance: random.Random, life: int) -> None:
 
 
 def transact(broker: Broker, life: int) -> None:
-    """Transactions that end with a commit or an abort; the last of the second life stays open."""
+    """Writes transactions that are committed or aborted; the last one of the second run stays open."""
 
     def append(values: list[bytes], producer_id: int, sequence: int, marker: int | None = None) -> None:
         log = broker._server.broker.partition("payments", 0).log
@@ -101,7 +101,7 @@ def transact(broker: Broker, life: int) -> None:
 
 
 def consume(broker: Broker) -> None:
-    """A group that reads and commits."""
+    """Reads with a group, and commits."""
     consumer = KafkaConsumer(
         "orders",
         bootstrap_servers=broker.bootstrap_servers,
@@ -115,7 +115,7 @@ def consume(broker: Broker) -> None:
 
 
 def with_admin(broker: Broker) -> None:
-    """A topic that goes."""
+    """Creates a topic, and deletes it."""
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
     admin.delete_topics(["gone"])
     admin.close()

@@ -1,4 +1,4 @@
-"""``barnabas proxy`` as a process, and what is sent through it.
+"""``barnabas proxy`` as a process, and requests through it.
 
 Knows nothing of what is tested.
 """
@@ -14,7 +14,7 @@ WAIT_S = 20
 
 
 class Proxying:
-    """A process that was told to stand in front of a cluster."""
+    """A process of the proxy before a cluster."""
 
     def __init__(self, to, *arguments):
         command = [sys.executable, "-m", "barnabas", "proxy", "--listen", "127.0.0.1:0", "--to", to, *arguments]
@@ -35,7 +35,7 @@ class Proxying:
         self.process.communicate(timeout=WAIT_S)
 
     def stop(self):
-        """Ends it as Ctrl-C does. Returns what it has printed since."""
+        """Stops it as Ctrl-C does. Returns its output since."""
         self.process.send_signal(signal.SIGINT)
         out, err = self.process.communicate(timeout=WAIT_S)
         assert self.process.returncode == 0

@@ -19,7 +19,7 @@ LONGEST_S = 60
 
 
 class Running:
-    """A cluster that somebody has started in a terminal."""
+    """A cluster that was started in a terminal."""
 
     def __init__(self, *options):
         self.process = subprocess.Popen(
@@ -46,7 +46,7 @@ class Running:
         return CliRunner().invoke(barnabas, ["cluster", *order, "--dir", self.directory])
 
     def processes(self):
-        """The process of each node that runs, and where it is."""
+        """Returns the process and the address of each running node."""
         found = re.findall(r"Node (\d) at (\S+): (?:runs as process (\d+)|stopped)", self.order("status").output)
         return {int(node): (int(process) if process else None, address) for node, address, process in found}
 
@@ -67,7 +67,7 @@ def is_alive(process):
 
 
 def brokers_of(address):
-    """The brokers that are not fenced; None if the client asks one that has gone."""
+    """Returns the unfenced brokers; None if the requested one has stopped."""
     try:
         return described(address)
     except KafkaError:

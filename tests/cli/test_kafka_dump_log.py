@@ -1,6 +1,6 @@
-"""kafka-dump-log's lines for what no broker writes any more, and for files that are none of its kinds.
+"""kafka-dump-log's lines for batches that no broker writes any more, and for unknown files.
 
-``compat_tests/apache_kafka/test_dump_beside.py`` compares all else with Apache Kafka's tool.
+``compat_tests/apache_kafka/test_dump_beside.py`` compares the rest with Apache Kafka's tool.
 """
 
 import pytest
@@ -21,11 +21,11 @@ offset: 0 position: 58 CreateTime: 1700000000000 size: 37 magic: 1 compresscodec
 offset: 1 position: 95 CreateTime: 1700000000001 size: 37 magic: 1 compresscodec: none crc: 2782288411 isvalid: true
 | offset: 1 CreateTime: 1700000000001 keySize: 1 valueSize: 2 isValid: true crc: 2782288411 key: k payload: v1
 """.strip().split("\n")
-"""What DumpLogSegments 4.3.1 prints of the bytes of the test below."""
+"""The output of DumpLogSegments 4.3.1 for the bytes of the test below."""
 
 
 def old_messages(*kinds):
-    """Messages as Apache Kafka wrote them before 0.11: of a magic byte, with a codec."""
+    """Returns messages of Apache Kafka before 0.11: a magic byte, with a codec."""
     data = b""
     for magic, codec in kinds:
         builder = LegacyRecordBatchBuilder(magic=magic, compression_type=codec, batch_size=10_000)

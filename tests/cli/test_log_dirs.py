@@ -23,7 +23,7 @@ def broker(two_directories):
 
 
 def in_directories(barnabas, *arguments):
-    """What is in each directory, by the command."""
+    """Returns the content of each directory, by the command."""
     found = barnabas("log-dirs", "--describe", "--json", *arguments).json
     assert {(each["broker"], each["error"]) for each in found} == {(1, None)}
     return {
@@ -65,7 +65,7 @@ def test_without_waiting(barnabas):
 
 
 def test_a_move_that_is_called_off_is_not_waited_for(barnabas, broker, monkeypatch):
-    """Somebody else wants it to stay."""
+    """Another client has cancelled the move."""
     moved = KafkaAdminClient.alter_replica_log_dirs
 
     def called_off(admin, wishes):

@@ -24,7 +24,7 @@ def recording(tmp_path_factory):
 
 @pytest.fixture
 def fresh():
-    """A broker on which other topics and producers have been before: its ids are not those of the recording."""
+    """A broker with earlier topics and producers: its ids are not those of the recording."""
     with Broker({"node.id": "7"}) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "enable.idempotence": True})
         producer.produce("another", b"record")
@@ -84,7 +84,7 @@ def test_a_request_with_a_temporary_error_is_repeated(recording, fresh, capsys, 
 
 
 def test_what_a_coordinator_refused_is_not_sent(fresh, capsys, tmp_path):
-    """As at a broker that has just started. Sent again, each would have an effect that it had not."""
+    """As at a broker that has just started. Sent again, each request would have an effect that it did not have."""
     file = tmp_path / "traffic.jsonl"
     with Broker() as broker, Proxying(broker.bootstrap_servers, "--record", str(file)) as proxying:
         rules = [

@@ -1,4 +1,4 @@
-"""``barnabas replay`` where the recorded cluster, or the one it is sent to, has several brokers."""
+"""``barnabas replay`` if the recorded cluster, or the target, has several brokers."""
 
 from contextlib import contextmanager
 
@@ -51,7 +51,7 @@ def recorded(bootstrap, file):
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
-    """By the number of its brokers, the traffic of a cluster."""
+    """The recordings by the number of brokers."""
     home = tmp_path_factory.mktemp("recordings")
     with Broker() as broker:
         of_one = recorded(broker.bootstrap_servers, home / "one.jsonl")

@@ -1,4 +1,4 @@
-"""``barnabas top`` as it is typed, against brokers with metrics."""
+"""``barnabas top`` as a process, against brokers with metrics."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def run(broker, *arguments):
 
 @pytest.fixture
 def busy(broker):
-    """Produces as long as the test takes; a group has read the first record and no other."""
+    """Produces during the test; a group has only read the first record."""
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "shop", "linger.ms": 0})
     producer.produce("orders", b"v" * 100, partition=0)
     assert producer.flush(30) == 0

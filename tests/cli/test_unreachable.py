@@ -22,7 +22,7 @@ COMMANDS = {
 
 @pytest.fixture
 def fail(capsys, monkeypatch):
-    """Runs a command that is expected to fail; its one line on standard error."""
+    """Runs a command that must fail; returns its one line on standard error."""
     monkeypatch.setattr(client, "BOOTSTRAP_TIMEOUT_MS", 300)
 
     def run(command, server, *more):

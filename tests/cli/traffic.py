@@ -11,7 +11,7 @@ TOPIC = "orders"
 
 
 def group(bootstrap, name, count, **more):
-    """A group of one member, which reads so many records and commits."""
+    """Runs a group of one member, which reads this number of records and commits."""
     settings = {"bootstrap.servers": bootstrap, "group.id": name, "auto.offset.reset": "earliest", **more}
     consumer = Consumer(settings)
     consumer.subscribe([TOPIC])
@@ -29,12 +29,12 @@ def transactions(bootstrap):
     for value, end in ((b"kept", producer.commit_transaction), (b"lost", producer.abort_transaction)):
         producer.begin_transaction()
         producer.produce(TOPIC, value, partition=0)
-        producer.flush(30)  # what is not sent yet is never sent, if the transaction is aborted
+        producer.flush(30)  # otherwise an abort drops unsent records
         end()
 
 
 def traffic(bootstrap):
-    """Has a topic made, records written to it, and each of them read several times."""
+    """Creates a topic, writes records to it, and reads each of them several times."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     admin.create_topics([NewTopic(TOPIC, 2, 1)])
     producer = KafkaProducer(bootstrap_servers=bootstrap)

@@ -1,4 +1,4 @@
-"""Features: the levels that there are, and those that a new cluster starts with."""
+"""Features: the supported levels, and those of a new cluster."""
 
 import pytest
 
@@ -17,7 +17,7 @@ NEWEST = {
 
 
 def test_the_newest_by_itself():
-    assert list(first_levels({}).items()) == list(NEWEST.items())  # in the order in which they are written down
+    assert list(first_levels({}).items()) == list(NEWEST.items())  # in the order of the records
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_what_goes_with_a_metadata_version(metadata_version, levels):
     [
         ({"transaction.version": 1}, {"transaction.version": 1}),
         ({"transaction.version": 0, "group.version": 0}, {"transaction.version": None, "group.version": None}),
-        ({"kraft.version": 1}, {}),  # which no record of the bootstrap can say
+        ({"kraft.version": 1}, {}),  # which has no bootstrap record
         ({"eligible.leader.replicas.version": 1}, {}),
     ],
 )
@@ -111,7 +111,7 @@ def test_going_down_past_new_records_loses_metadata():
     }
     for before, after in lossless:
         assert all((between, after) in lossless for between in range(after + 1, before + 1))
-    # As Apache Kafka's MetadataVersion says of each level whether it changed metadata.
+    # Apache Kafka's MetadataVersion declares for each level whether it changes metadata.
     assert {before for before in range(8, 31) if (before, before - 1) not in lossless} == {
         8,
         11,

@@ -29,7 +29,7 @@ def config(value):
 
 
 def test_what_apache_wrote_comes_out_of_it_byte_by_byte(golden):
-    """Each batch of a metadata log of Apache's, read and written again."""
+    """Each batch of a metadata log of Apache Kafka, decoded and encoded again."""
     log = golden("log")
     for batch, records in decode_batches(log):
         timestamp, epoch = batch.base_timestamp, batch.partition_leader_epoch

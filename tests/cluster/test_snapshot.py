@@ -64,7 +64,7 @@ def test_other_files(name):
 
 
 def test_what_kafka_formats_a_directory_with_is_what_we_do(golden):
-    """The feature levels, and the bytes of the batch that holds them."""
+    """The feature levels, and the bytes of their batch."""
     theirs = golden("bootstrap.checkpoint")
     assert decode_snapshot(theirs).records == bootstrap_records()
     _, (batch, _), _ = decode_batches(theirs)

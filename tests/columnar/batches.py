@@ -1,6 +1,6 @@
-"""Batches for the tests of decoding, among them those that only a compacted log holds, and those that lie.
+"""Batches for the tests of decoding, among them those of compacted logs, and invalid ones.
 
-Knows nothing of how they are read but that it may be in parts, which :func:`decode` puts together.
+Knows nothing of the decoder except that it may return parts, which :func:`decode` joins.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class Raw(NamedTuple):
-    """A record as it lies in a batch."""
+    """A record of a batch."""
 
     offset_delta: int
     timestamp_delta: int
@@ -64,7 +64,7 @@ def batch_bytes(
     body: bytes | None = None,
     attributes: int = 0,
 ) -> bytes:
-    """One batch; what is given beside ``records`` is written down as it is, true or not."""
+    """Returns one batch; other arguments than ``records`` are written unchanged, valid or not."""
     if body is None:
         body = b"".join(map(record_bytes, records))
     packed = compress(codec, body)
@@ -99,7 +99,7 @@ def _put(piece: bytes | None, out: bytearray) -> None:
 
 
 def decode(data: bytes | memoryview, *, start: int, **options: Any) -> Decoded:
-    """All that ``decode_each`` gives for the same, in one table; None where there are no records."""
+    """Returns all records of ``decode_each`` in one table; None if there are none."""
     parts = list(decode_each(data, start=start, **options))
     tables = [part.batch for part in parts if part.batch is not None]
     whole = pa.Table.from_batches(tables).combine_chunks().to_batches()[0] if tables else None
@@ -113,7 +113,7 @@ DELTAS = st.integers(0, 3) | st.integers(-200, 20_000) | st.integers(-(2**40), 2
 
 @st.composite
 def records(draw: st.DrawFn, max_size: int = 12) -> list[Raw]:
-    """Records of a batch from which compaction may have taken some."""
+    """Records of a batch, possibly after compaction."""
     count = draw(st.integers(0, max_size))
     steps = draw(st.lists(st.sampled_from([1, 1, 1, 1, 2, 9000]), min_size=count, max_size=count))
     result, at = [], draw(st.sampled_from([0, 0, 0, 5])) - 1
@@ -125,7 +125,7 @@ def records(draw: st.DrawFn, max_size: int = 12) -> list[Raw]:
 
 @st.composite
 def logs(draw: st.DrawFn, max_batches: int = 5) -> list[bytes]:
-    """Batches one behind the other, of all codecs and both kinds of time."""
+    """Consecutive batches, of all codecs and both kinds of timestamps."""
     result, offset = [], draw(st.sampled_from([0, 7, 2**40]))
     for _ in range(draw(st.integers(0, max_batches))):
         made = draw(records())

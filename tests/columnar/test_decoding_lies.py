@@ -1,4 +1,4 @@
-"""Bytes that lie: refused where the reading record by record refuses them, and at no great cost."""
+"""Invalid bytes, which are refused as by reading record by record, at a low cost."""
 
 import tracemalloc
 
@@ -96,7 +96,7 @@ def test_a_body_that_does_not_unpack() -> None:
 
 
 def lying(number: int, after: bytes, rest: bytes = b"") -> bytes:
-    """A record that says ``number`` for the length or count that comes ``after`` those bytes."""
+    """Returns a record with ``number`` as the length or count ``after`` those bytes."""
     body = bytearray(after)
     write_varint(number, body)
     body += rest
@@ -113,7 +113,7 @@ def lying(number: int, after: bytes, rest: bytes = b"") -> bytes:
 def test_lengths_and_counts_that_lie_cost_nothing(few, after, number) -> None:
     data = batch_bytes([Raw(0, 0, None, None)], body=lying(number, after, b"\x01" * 40))
     with in_small(few):
-        found(batch_bytes(GOOD))  # what is imported and kept once
+        found(batch_bytes(GOOD))  # imports and caches
         tracemalloc.start()
         with pytest.raises(CorruptMessage):
             found(data)
@@ -123,7 +123,7 @@ def test_lengths_and_counts_that_lie_cost_nothing(few, after, number) -> None:
 
 
 def test_a_record_of_headers_alone() -> None:
-    """As many headers as there can be, which numpy must not walk one step at a time."""
+    """As many headers as possible, which numpy must not read one step at a time."""
     many = Raw(0, 0, None, None, (("", None),) * 60_000)
     data = batch_bytes([many, GOOD[1]])
     assert found(data) == one_by_one(data)

@@ -1,4 +1,4 @@
-"""Partitions as Java's producer, and others that do as it does, choose them."""
+"""Partitions as Java's producer, and compatible ones, assign them."""
 
 import random
 
@@ -45,7 +45,7 @@ def test_a_few_keys_far_longer_than_the_others() -> None:
 
 
 def test_a_key_s_partition_is_java_s() -> None:
-    """Whose hash loses its sign by a mask, and not by ``abs``."""
+    """Java's hash becomes positive by a mask, not by ``abs``."""
     chosen = partitions_of(pa.array(list(JAVAS)), np.ones(len(JAVAS), np.int64), 7, sticky=sticky())
     assert chosen.tolist() == [(hashed & 0x7FFFFFFF) % 7 for hashed in JAVAS.values()]
 

@@ -1,4 +1,4 @@
-"""Varints read as arrays, against reading them one by one."""
+"""Varints read as arrays, compared with reading them one by one."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ LONGS = st.integers(-(2**63), 2**63 - 1) | INTS
 
 
 def written(numbers: list[int]) -> tuple[bytes, list[int], list[int]]:
-    """The numbers' bytes, where each starts and where each ends."""
+    """Returns the numbers' bytes, their starts and their ends."""
     out, starts, ends = bytearray(), [], []
     for number in numbers:
         starts.append(len(out))

@@ -1,4 +1,4 @@
-"""Each declaration against what Apache Kafka 4.3.1 says of the same config."""
+"""Each declaration, compared with Apache Kafka 4.3.1's."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ from barnabas.config.definitions import BROKER, BROKER_MODULES, TOPIC, of_client
 GOLDEN = Path(__file__).parent / "golden" / "kafka_4_3_1.tsv"
 ROWS = [line.split("\t") for line in GOLDEN.read_text().splitlines() if not line.startswith("#")]
 TABLES = {"broker": BROKER, "topic": TOPIC, "group": of_groups(), "client-metrics": of_client_metrics()}
-#: Kafka keeps these three in a table of their own: they can be set while a broker runs, and not in its file.
+#: Kafka declares these three separately: they can be set dynamically, but not in the broker's file.
 DYNAMIC_ONLY = {
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",
@@ -75,7 +75,7 @@ def test_a_brokers_config_knows_the_topics_config_that_falls_back_to_it():
 
 
 PACKAGE = Path(barnabas.__file__).parent
-#: Where fields of a class are configs, with underscores for dots.
+#: Classes whose fields are configs, with underscores for dots.
 SETTINGS = {
     PACKAGE / name
     for name in (
@@ -86,7 +86,7 @@ SETTINGS = {
         "log/cleaner.py",
     )
 }
-#: Names that are made of a prefix and what all internal topics have.
+#: Names that consist of a prefix and a suffix of all internal topics.
 PREFIXED = {
     f"{prefix}.{name}"
     for prefix in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
@@ -95,14 +95,14 @@ PREFIXED = {
 
 
 def modules_of_the_broker():
-    """All but those of clients, as the pipeline is one: their configs are another's."""
+    """Returns all modules but those of clients, such as the pipeline, whose configs are those of clients."""
     paths = ((path, path.relative_to(PACKAGE).parts[0]) for path in sorted(PACKAGE.rglob("*.py")))
     clients = PACKAGE / "security" / "clients"
     return [(path, room) for path, room in paths if room not in ("pipelines", "columnar") and path.parent != clients]
 
 
 def names_in_code():
-    """Configs that code outside of config/ and cli/ asks for by name, and fields of topics' settings that it reads."""
+    """Returns the configs that code outside of config/ and cli/ uses by name, and the used settings of topics."""
     configs, fields = set(PREFIXED), set()
     for path, room in modules_of_the_broker():
         if room == "cli" or (room == "config" and path.name not in ("broker.py", "roles.py")):
@@ -114,7 +114,7 @@ def names_in_code():
                 fields.add(node.attr)
             elif isinstance(node, ast.AnnAssign) and path in SETTINGS:
                 configs.add(ast.unparse(node.target).replace("_", "."))
-    # Streams groups name theirs without what all of them begin with.
+    # Streams groups use theirs without the common prefix.
     configs.update(name for name in of_groups() if name.partition("streams.")[2] in configs)
     for name in configs & of_groups().keys():
         configs.update(synonym.name for synonym in of_groups()[name].synonyms)
@@ -133,7 +133,7 @@ def test_a_config_counts_as_in_effect_only_if_something_asks_for_it():
             assert topic is not None and TOPIC[topic].in_effect, f"nobody asks for {name}"
 
 
-#: Named in code for another reason than to go by them.
+#: Used in code, but not as a config.
 NAMED_ONLY = {"compression.type"}
 
 

@@ -1,4 +1,4 @@
-"""The shards of a coordinator without a log: what tests of state machines need of a ``CoordinatorRuntime``."""
+"""The shards of a coordinator without a log, as a ``CoordinatorRuntime`` for tests of state machines."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -80,11 +80,11 @@ class FakeRuntime:
 
     @property
     def only(self) -> Any:
-        """The shard, where there is one."""
+        """The only shard."""
         (shard,) = self._shards.values()
         return shard
 
     def guarded(self, written: Callable[[Any], object], index: int = 0) -> Callable[[Any], object]:
-        """Returns ``written``, which gets NOT_COORDINATOR once the shard is given up, as a ``ShardContext`` has it."""
+        """Returns ``written``, which gets NOT_COORDINATOR once the shard is resigned, as in a ``ShardContext``."""
         shard = self._shards.get(index)
         return lambda error: written(error if self._shards.get(index) is shard else NotCoordinator())

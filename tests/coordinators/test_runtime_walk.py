@@ -1,4 +1,4 @@
-"""A walk at random over elections, resignations, writes and the disk: shards are what their logs say."""
+"""A random walk over elections, resignations, writes and the disk: shards have the state of their logs."""
 
 from random import Random
 

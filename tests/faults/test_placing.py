@@ -1,4 +1,4 @@
-"""Where an error is placed that is about some topics and partitions of a request."""
+"""The place of an error that is about some topics and partitions of a request."""
 
 from collections.abc import Iterator
 
@@ -16,16 +16,16 @@ from tests.requests import EVERY_VERSION, name_of, named
 ABOUT_TOPICS = [(api, version) for api, version in EVERY_VERSION if can_name(api.request, "topic")]
 
 AS_A_WHOLE = {"consumer_group_heartbeat", "list_partition_reassignments"}
-"""APIs whose responses have no error codes but their own."""
+"""APIs whose responses have only an error code at the top."""
 
 OF_DIRECTORIES = {"describe_log_dirs"}
-"""APIs whose error codes are about what holds topics."""
+"""APIs whose error codes are about directories of topics."""
 
 about_topics = pytest.mark.parametrize(("api", "version"), ABOUT_TOPICS, ids=name_of)
 
 
 def codes(structure: Struct, version: int) -> Iterator[tuple[Struct, str]]:
-    """Yields where a structure, and those in it, have error codes in that version."""
+    """Yields the structures with error codes in that version."""
     for field in structure.wire_fields():
         if version in field.versions and field.name in ERROR_CODES:
             yield structure, field.name

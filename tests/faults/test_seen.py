@@ -1,4 +1,4 @@
-"""Requests as they are recorded and counted, when the ring of them is full as well."""
+"""Recorded and counted requests, also when the ring of them is full."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_those_after_a_number_are_found_by_api_and_client():
 
 @pytest.fixture
 def full():
-    """A broker that has seen as many requests as it keeps, and a client of it."""
+    """A broker with a full ring of requests, and a client of it."""
     with Broker() as broker, Client(broker.port) as client:
         client.ask(MetadataRequest(topics=[]), 12)
         broker.record_requests()

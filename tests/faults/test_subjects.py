@@ -1,4 +1,4 @@
-"""Which topics, groups and transactional ids a request names, beside what Apache's schemas say that its fields are."""
+"""The topics, groups and transactional ids of a request, compared with the types of fields in Apache's schemas."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from tests.requests import EVERY_VERSION, name_of, named
 from tests.wire.test_declarations import SHIPPED, schema, snake_case, within
 
 BESIDES = {("DescribeTopicPartitionsRequest", "topic_name")}
-"""Fields that name what the request is not about: where a listing goes on."""
+"""Fields that are not subjects of the request: the cursor of a listing."""
 
 
 def entities(

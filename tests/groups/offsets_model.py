@@ -1,6 +1,6 @@
 """A model of committed and pending offsets, from the log alone.
 
-Of each partition the last record counts that is in no transaction, or in one that has committed.
+The offset of a partition is that of the last record outside of a transaction, or in a committed one.
 """
 
 

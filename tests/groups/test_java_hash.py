@@ -1,4 +1,4 @@
-"""Java's hash codes and iteration orders, as a Java virtual machine and Apache Kafka 4.3.1 gave them."""
+"""Java's hash codes and iteration orders, from a Java virtual machine and Apache Kafka 4.3.1."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""``python -m tests.history``: run random clients against a broker under faults, and check what they saw.
+"""``python -m tests.history``: runs random clients against a broker under faults, and checks what they observed.
 
-Ends with 1 when there is an anomaly; the folder keeps the history and the plan.
+Exits with 1 after an anomaly; the folder has the history and the plan.
 """
 
 import argparse
@@ -18,10 +18,10 @@ from tests.history.report import counted, report
 from tests.history.run import run
 
 IS_APART = "BARNABAS_HISTORY_IS_APART"
-"""An environment variable: this process is in a network namespace of its own."""
+"""An environment variable: this process is in its own network namespace."""
 
 COUNTS = "counts.json"
-"""The file with the counts in the run's folder, from which several runs are added up."""
+"""The file with the counts in the run's folder, which are added for several runs."""
 
 
 def main() -> int:
@@ -52,7 +52,7 @@ def main() -> int:
         os.execvpe(
             APART[0], [*APART, sys.executable, "-m", "tests.history", *sys.argv[1:]], os.environ | {IS_APART: "1"}
         )
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the broker is ended, and what there is written, on the way
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stops the broker, and writes the history
     made = plan(
         arguments.seed,
         arguments.seconds,

@@ -6,7 +6,7 @@ from tests.history.records import Operation
 
 
 class Anomaly(NamedTuple):
-    """Its kind, what was seen in words, and the operations that show it, oldest first."""
+    """The kind, a description, and the operations of the observation, oldest first."""
 
     kind: str
     text: str

@@ -15,7 +15,7 @@ class Story:
         self.clock = count()
 
     def send(self, *sends, process="p", outcome=OK):
-        """Each of the sends is (key, value, offset), offset None when it was not acknowledged."""
+        """Adds sends (key, value, offset), whose offset is None if it was not acknowledged."""
         return self._add(SEND, process, outcome, sends, ())
 
     def transaction(self, *sends, polls=(), process="p", outcome=OK, commits=True):
@@ -25,7 +25,7 @@ class Story:
         return self._add(POLL, reader, OK, (), [(records, reader, committed, moved)])
 
     def polls(self, *polls, reader="r", committed=True):
-        """Several in one operation."""
+        """Adds several polls in one operation."""
         return self._add(POLL, reader, OK, (), [(records, reader, committed, "") for records in polls])
 
     def _add(self, kind, process, outcome, sends, polls, *, commits=False):

@@ -1,6 +1,6 @@
 """Finds cycles of dependencies between transactions, and which of them Kafka permits.
 
-Knows only the writers and readers of values, and the order of records.
+Knows nothing but the writers and readers of values, and the order of records.
 """
 
 from collections import Counter, defaultdict
@@ -14,12 +14,12 @@ Graph = Mapping[int, set[int]]
 
 
 def circular(evidence: Evidence) -> tuple[list[Anomaly], Counter[str]]:
-    """The circles of reads, which are wrong, and a count of those that need a write edge, which are not.
+    """Returns the cycles of reads, which are anomalies, and counts those that need a write edge, which are not.
 
-    wr: one read what the other wrote. Readers of committed records see a transaction when its commit is over, so of two
-    that read each other's records, each would have been committed before the other.
-    ww: one's record stands right before the other's. Kafka does not keep transactions from writing by turns, so a
-    circle with such an edge says nothing against it (Adya's G0 and, with wr edges, some of G1c).
+    wr: one transaction has read the other's write. read_committed readers see a transaction when its commit is over, so
+    two that read each other's records would each be committed before the other. ww: one's record is directly before the
+    other's. Kafka does not prevent interleaved writes of transactions, so a cycle with such an edge is allowed (Adya's
+    G0 and, with wr edges, some of G1c).
     """
     operations = evidence.history.operations
     reads = _reads(evidence)
@@ -62,7 +62,7 @@ def _writes(evidence: Evidence) -> dict[int, set[int]]:
 
 
 def _is_one(evidence: Evidence, operation: Operation) -> bool:
-    """Whether it is a transaction that took place."""
+    """Returns whether it is a committed transaction."""
     return operation.is_transaction and evidence.is_committed(operation)
 
 
@@ -71,7 +71,7 @@ def _needs_reads(circle: set[int], reads: Graph) -> bool:
 
 
 def circles(graph: Graph) -> Iterator[set[int]]:
-    """The strongly connected parts of more than one node (Tarjan's way, without recursion)."""
+    """Yields the strongly connected components of more than one node (Tarjan's algorithm, without recursion)."""
     numbers: dict[int, int] = {}
     lowest: dict[int, int] = {}
     waiting: list[int] = []

@@ -15,14 +15,14 @@ from tests.history.records import OK, POLL, Operation, Poll, Transform
 from tests.history.workers import Process, Scene
 
 PATIENCE_S = 120.0
-"""For what must come in the end, on a machine that may be busy: no promise of any speed."""
+"""The time for the end of a run, on a busy machine; not a measure of speed."""
 
 PAUSE_S = 0.1
 PIECE = 1000
 
 
 def finish(processes: Sequence[Process]) -> None:
-    """Let them end; an error of ours in one of them is the run's."""
+    """Waits for the processes; an error of ours in one of them fails the run."""
     for process in processes:
         process.ending.set()
     for process in processes:
@@ -34,7 +34,7 @@ def finish(processes: Sequence[Process]) -> None:
 
 
 def read_to_the_end(scene: Scene, transformers: Sequence[Process]) -> None:
-    """Read all partitions from their beginnings, once the transformers have made something of every input."""
+    """Reads all partitions from their beginnings, once the transformers have processed every input."""
     everything = Consumer(scene.bootstrap, "the-end", committed=False)
     committed = Consumer(scene.bootstrap, "the-end", committed=True)
     groups: dict[str, list[Process]] = defaultdict(list)
@@ -58,7 +58,7 @@ def read_to_the_end(scene: Scene, transformers: Sequence[Process]) -> None:
 
 
 class Patience:
-    """How long something is waited for, however many parts it has."""
+    """A deadline for several conditions."""
 
     def __init__(self) -> None:
         self.deadline = time.monotonic() + PATIENCE_S
@@ -75,7 +75,7 @@ class Patience:
 
 
 def _wait_for_end(scene: Scene, key: str, everything: Consumer, committed: Consumer, patience: Patience) -> None:
-    """Wait until no transaction is open in a partition."""
+    """Waits until no transaction is open in a partition."""
     bounds: list[tuple[int, int]] = []
 
     def reached() -> bool:
@@ -89,7 +89,7 @@ def _wait_for_end(scene: Scene, key: str, everything: Consumer, committed: Consu
 def _wait_for_inputs(
     scene: Scene, members: Sequence[Process], everything: Consumer, committed: Consumer, patience: Patience
 ) -> None:
-    """Wait until a group has committed offsets beyond the last record of all its inputs."""
+    """Waits until a group has committed offsets after the last record of all its inputs."""
     keys = _partitions(members[0].worker.reads)
     for key in keys:
         _wait_for_end(scene, key, everything, committed, patience)
@@ -110,7 +110,7 @@ def _wait_for_inputs(
 
 
 def _last_offsets(keys: Sequence[str], reader: Consumer) -> dict[str, int]:
-    """The offset of each partition's last committed record, of those that have one."""
+    """Returns the offset of each partition's last committed record, if it has one."""
     last: dict[str, int] = {}
     reader.assign(dict.fromkeys(keys, BEGINNING))
 
@@ -142,7 +142,7 @@ def _read_all(scene: Scene, reader: Consumer, *, is_committed: bool) -> None:
 
 
 def _transformed(scene: Scene, members: Sequence[Process]) -> None:
-    """Note how far a group came; an offset that is still open in a transaction cannot be told."""
+    """Records the committed offsets of a group; an offset in an open transaction is unknown."""
     worker = members[0].worker
     inputs, outputs = _partitions(worker.reads), _partitions(worker.writes)
     offsets: dict[str, int] = {}

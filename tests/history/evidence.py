@@ -1,6 +1,6 @@
 """An index of a history: the writer of each value, its offsets, its readers, and committed offsets.
 
-The checks use it; it decides nothing itself.
+Used by the checks; it decides nothing itself.
 """
 
 from collections import defaultdict
@@ -10,7 +10,7 @@ from tests.history.records import FAIL, OK, History, Operation, Poll, Send
 
 
 class Sight(NamedTuple):
-    """A value that a reader was given."""
+    """A value that a reader has read."""
 
     operation: Operation
     poll: Poll
@@ -20,23 +20,23 @@ class Sight(NamedTuple):
 
 
 class Evidence:
-    """A history, indexed by value and by place."""
+    """A history, indexed by value and by offset."""
 
     def __init__(self, history: History) -> None:
         self.history = history
         self.written: dict[int, tuple[Operation, Send]] = {}
         self.sights: list[Sight] = []
         self.seen: dict[bool, set[int]] = {False: set(), True: set()}
-        """The values that readers of all records (False) and readers of committed records (True) were given."""
+        """The values that read_uncommitted readers (False) and read_committed readers (True) have read."""
         self.furthest: dict[bool, dict[str, int]] = {False: {}, True: {}}
-        """By the same, the highest offset of each key that any of them was given."""
+        """For both, the highest offset of each key that any of them has read."""
         self.places: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
-        """By key and offset the values that answers to producers, and readers, put there: one, or the log is no log."""
+        """By key and offset, the values from acknowledgements and reads: one, or it is an anomaly."""
         self.offsets: dict[int, set[tuple[str, int]]] = defaultdict(set)
-        """By value, where it was: one place, or it was doubled."""
+        """By value, its offsets: one, or it was duplicated."""
         self._read()
         self.orders = {key: self._order(key) for key in self.places}
-        """By key, what committed readers ought to see: (offset, value), by offset."""
+        """By key, the expected records of read_committed readers: (offset, value), by offset."""
 
     def _read(self) -> None:
         for operation, send in self.history.sends():
@@ -66,19 +66,19 @@ class Evidence:
         return known[0] if known else None
 
     def is_committed(self, operation: Operation) -> bool:
-        """Whether the records of this transaction became visible: it says so, or one of them was seen."""
+        """Returns whether the records of this transaction became visible: by its outcome, or since one was read."""
         if operation.outcome == OK:
             return True
         return operation.outcome != FAIL and any(send.value in self.seen[True] for send in operation.sends)
 
     def is_acknowledged(self, operation: Operation, send: Send) -> bool:
-        """Whether somebody was promised that this record stays."""
+        """Returns whether the record was acknowledged."""
         if operation.is_transaction:
             return self.is_committed(operation)
         return send.offset is not None
 
     def is_visible(self, value: int) -> bool:
-        """Whether readers of committed records ought to be given this value, or were."""
+        """Returns whether read_committed readers have to read this value, or have read it."""
         if value in self.seen[True]:
             return True
         known = self.written.get(value)

@@ -12,16 +12,16 @@ from tests.history.proxy import Proxy
 
 PRODUCE, TXN_OFFSET_COMMIT, END_TXN, ADD_PARTITIONS_TO_TXN = 0, 28, 26, 24
 LATE = {PRODUCE: 3, ADD_PARTITIONS_TO_TXN: 0, END_TXN: 5, TXN_OFFSET_COMMIT: 5}
-"""Requests that the network may bring late, from which version on, unless the plan says that it does not matter.
+"""Requests that may be late, from a version on, unless the plan excludes it.
 
-Below version 5 an EndTxn or a TxnOffsetCommit says nothing by which it could be told from one that belongs to the
-producer's next transaction. Barnabas goes by the connection; Apache Kafka cannot tell.
+Below version 5 an EndTxn or a TxnOffsetCommit has no field that distinguishes it from one of the producer's next
+transaction. Barnabas uses the connection; Apache Kafka cannot distinguish them.
 """
 DELAY_S = (0.05, 0.5)
 
 
 class Faults:
-    """Does what the plan says, one fault after the other; ``events`` is what was done, and when."""
+    """Injects the faults of the plan, one after the other; ``events`` has the faults and their times."""
 
     def __init__(self, broker: Broker, plan: Plan, now: Callable[[], float]) -> None:
         self.broker = broker
@@ -33,17 +33,17 @@ class Faults:
 
     @property
     def proxy(self) -> Proxy:
-        """Before the broker to which it happens."""
+        """The proxy of the affected broker."""
         return self.broker.proxy
 
     @property
     def network(self) -> Networked:
-        """Between the nodes, if there is one: the plan knows."""
+        """The network between the nodes, if there is one: the plan has no other faults."""
         assert isinstance(self.broker, Networked)
         return self.broker
 
     def run(self) -> None:
-        """Until there are no more, or it is time to end; the broker runs, and all is calm, when it returns."""
+        """Injects faults until the plan or the time ends; on return the broker runs, without faults."""
         for fault in self.plan.faults:
             if self.now() + fault.wait_s > self.plan.seconds:
                 return
@@ -56,7 +56,7 @@ class Faults:
             self.events.append({"at": round(self.now(), 3), "kind": f"{fault.kind} over"})
 
     def kill(self, seconds: float) -> None:
-        """At any moment; or while it is about something that takes several steps."""
+        """Kills the broker at any moment, or during an operation with several steps."""
         if self.random.random() < 0.7:
             self.proxy.wait_for(self.random.choice((END_TXN, END_TXN, TXN_OFFSET_COMMIT, ADD_PARTITIONS_TO_TXN)), 2.0)
             time.sleep(self.random.uniform(0.0, 0.008))
@@ -72,7 +72,7 @@ class Faults:
         self.broker.start()
 
     def cut(self, seconds: float) -> None:
-        """Half of the connections, or all, or all again and again."""
+        """Closes half of the connections, or all, or all repeatedly."""
         self.proxy.cut((lambda _: self.random.random() < 0.5) if self.random.random() < 0.5 else (lambda _: True))
         if self.random.random() < 0.3:
             time.sleep(seconds)
@@ -89,7 +89,7 @@ class Faults:
         self.proxy.calm()
 
     def late(self, seconds: float) -> None:
-        """For a moment, requests of some kinds set out that will arrive when their senders have given up."""
+        """Makes requests of some kinds late, so that they arrive after their time-out."""
         keys = self.random.sample(sorted(LATE), self.random.randint(1, 2))
         self.proxy.late({key: 0 if self.plan.late_of_old else LATE[key] for key in keys}, seconds)
         time.sleep(0.5)

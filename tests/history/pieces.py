@@ -1,9 +1,9 @@
-"""A long run as many short ones with seeds that follow one another, and what they come to together.
+"""A long run as many short ones with consecutive seeds, and their sums.
 
-``python -m tests.history.pieces --seconds 1800`` is what ``make history`` does. Each piece has a process of its own: a
-client library that ends its process (an assertion of librdkafka's does) takes one piece with it, which is counted and
-made up for, and says nothing of the broker; so does one that never ends (a callback of librdkafka's may keep Python
-from running). Options that are not known here are those of ``python -m tests.history``.
+``python -m tests.history.pieces --seconds 1800`` is run by ``make history``. Each piece has its own process: a client
+library that ends its process (by an assertion of librdkafka) ends only one piece, which is counted and replaced, and is
+no fault of the broker; so does one that hangs (in a callback of librdkafka). Unknown options are those of ``python -m
+tests.history``.
 """
 
 import argparse
@@ -21,13 +21,13 @@ from tests.history.__main__ import COUNTS
 from tests.history.report import Counts, table
 
 LONGEST_END_S = 240.0
-"""How long a piece may take to start, and to read everything at its end."""
+"""The time for a piece to start, and to read everything at its end, in seconds."""
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def piece(seed: int, home: Path, options: list[str], limit_s: float) -> subprocess.CompletedProcess[str]:
-    """One run, in a process of its own."""
+    """Runs one piece in its own process."""
     command = [sys.executable, "-m", "tests.history", "--seed", str(seed), "--directory", str(home), *options]
     try:
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s)
@@ -38,7 +38,7 @@ def piece(seed: int, home: Path, options: list[str], limit_s: float) -> subproce
 
 
 def end_brokers(home: Path) -> None:
-    """Ends the brokers that a piece has left behind when it was ended itself."""
+    """Kills the brokers of a piece that was killed itself."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if str(home).encode() + b"/" in (process / "cmdline").read_bytes():
@@ -46,7 +46,7 @@ def end_brokers(home: Path) -> None:
 
 
 def was_ended_by_a_client(ended: subprocess.CompletedProcess[str]) -> bool:
-    """Whether librdkafka has found a mistake of its own in the middle of it, or hangs."""
+    """Returns whether librdkafka has failed an assertion, or hangs."""
     return ended.returncode == -signal.SIGALRM or (ended.returncode == -signal.SIGABRT and "rdkafka" in ended.stderr)
 
 
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def add(total: Counts, counts: Counts) -> None:
-    """Add a piece's counts to those of all."""
+    """Adds a piece's counts to the sums."""
     for title, rows in counts.items():
         sums = total.setdefault(title, {})
         for name, count in rows.items():

@@ -1,6 +1,6 @@
 """The plan of a run, from one seed: the clients, the steps of each, and the faults.
 
-Only draws random numbers. The same seed gives the same plan; how far each process gets with it is up to the machine.
+Only draws random numbers. The same seed gives the same plan; the progress of each process depends on the machine.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 from tests.history.clients import NEWER
 
 TOPICS = {"ledger": 3, "journal": 2, "inputs": 3, "outputs": 3, "inputs-alone": 2, "outputs-alone": 2}
-"""Topics and their partitions. The outputs are written by transformers only."""
+"""Topics and their partition counts. Only transformers write the outputs."""
 
 KEYS = [f"{topic}-{partition}" for topic, count in TOPICS.items() for partition in range(count)]
 WRITABLE = [key for key in KEYS if not key.startswith("outputs")]
@@ -26,7 +26,7 @@ PAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A process: a client, and what it is about. ``reads``: inputs; ``writes``: where outputs go; ``group``: shared."""
+    """A process: its client, ``reads`` its inputs, ``writes`` its outputs, ``group`` its group, which may be shared."""
 
     name: str
     client: str
@@ -41,7 +41,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """After ``wait_s`` of peace, something for ``seconds``: see faults.py."""
+    """A fault for ``seconds``, after ``wait_s`` without faults: see faults.py."""
 
     kind: str
     wait_s: float
@@ -50,9 +50,9 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a worker does next: ``kind`` of operation, with the details that it needs.
+    """The next operation of a worker, with its details.
 
-    ``back``: how far before the last known record of a partition to begin, 0 for its end.
+    ``back``: how far before the last known record of a partition to start, 0 for its end.
     """
 
     kind: str
@@ -73,14 +73,14 @@ class Plan:
     workers: tuple[Worker, ...]
     faults: tuple[Fault, ...] = field(default=())
     late_of_old: bool = True
-    """Whether requests may be late, too, that look as if they belonged to the next transaction."""
+    """Whether requests may be late that cannot be distinguished from those of the next transaction."""
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
 
 
 WEIGHTS = {"kill": 6, "restart": 2, "cut": 4, "delay": 3, "silence": 2, "late": 3, "pause": 2}
-OF_NETWORKS = {"isolate": 4, "mute": 3, "deafen": 3, "part": 3}  #: and what happens only between nodes
+OF_NETWORKS = {"isolate": 4, "mute": 3, "deafen": 3, "part": 3}  #: faults only between nodes
 
 
 def plan(
@@ -94,21 +94,21 @@ def plan(
     networked: bool = False,
     spares_librdkafka: bool = False,
 ) -> Plan:
-    """The plan of so many seconds at a level of transaction.version, without some kinds of faults.
+    """Returns the plan for this time, at a level of transaction.version, without some kinds of faults.
 
     :param networked: whether packets between nodes can be lost
-    :param spares_librdkafka: whether its processes have other clients. A failed assertion in its transactions ends the
-        whole run, sooner or later
+    :param spares_librdkafka: whether its processes use other clients. A failed assertion in its transactions ends the
+        whole run sooner or later
 
-    With ``consumer_protocol`` all but one of librdkafka's processes speak that in their groups, one of which they share
-    with a process that does not.
+    With ``consumer_protocol`` all but one of librdkafka's processes use this protocol in their groups, one of which
+    they share with a process that does not.
     """
     raw = f"raw-v{level}"
     newer = NEWER if consumer_protocol else "confluent-kafka"
     clients = [newer, newer, "confluent-kafka", "kafka-python", "aiokafka", raw]
     members = [newer, newer, "kafka-python"]
     if spares_librdkafka:
-        # aiokafka cannot transform: it commits offsets without the group's generation, and goes back to none.
+        # aiokafka cannot transform: it commits offsets without the group's generation, and does not rewind.
         clients[:3], members[:2] = ["aiokafka", "kafka-python", raw], ["kafka-python", "kafka-python"]
     workers = [Worker(f"{number}-{name}", name) for number, name in enumerate(clients)]
     for number, name in enumerate(members):
@@ -121,7 +121,7 @@ def plan(
 
 
 def _faults(random: Random, seconds: float, weights: Mapping[str, int]) -> Iterator[Fault]:
-    """Faults until the time is over: first one of each kind, a kill before the others."""
+    """Yields faults until the time is over: first one of each kind, a kill before the others."""
     first = sorted(weights, key=lambda kind: (kind != "kill", random.random()))
     spent = 0.0
     while weights:
@@ -135,7 +135,7 @@ def _faults(random: Random, seconds: float, weights: Mapping[str, int]) -> Itera
 
 
 def steps(seed: int, worker: Worker, identities: int) -> Iterator[Step]:
-    """What a worker does, without end. ``identities``: how many transactional ids there are to take over."""
+    """Yields the steps of a worker without end. ``identities``: the number of transactional ids to take over."""
     random = Random(f"{seed}/{worker.name}")
     follow = _transforming if worker.transforms else _mixed
     while True:
@@ -168,7 +168,7 @@ def _mixed(random: Random, identities: int) -> Step:
 
 
 def _transaction(random: Random) -> Step:
-    """Some sends and polls by turns; "" stands for a poll."""
+    """Returns sends and polls in random order; "" denotes a poll."""
     lot = random.random()
     end = COMMIT if lot < 0.75 else ABORT if lot < 0.92 else CRASH
     keys = tuple(random.choice(WRITABLE) if random.random() < 0.75 else "" for _ in range(random.randint(1, 8)))

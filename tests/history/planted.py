@@ -1,6 +1,6 @@
 """Barnabas with a planted bug, to test that the checker finds it: ``python planted.py MISTAKE serve …``.
 
-Each mistake is one that a broker has had, or could have; nothing else about it is changed.
+Each mistake is one that a broker has had, or could have; nothing else is changed.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 
 def open_is_read() -> None:
-    """The last stable offset is the high watermark: what is not committed yet is read as if it were."""
+    """The last stable offset is the high watermark: uncommitted records are read."""
     proper = PartitionLog._set_offsets
 
     def set_offsets(self: PartitionLog, *offsets: int) -> None:
@@ -36,7 +36,7 @@ def open_is_read() -> None:
 
 
 def aborted_is_read() -> None:
-    """Fetch does not say what was aborted."""
+    """Fetch does not return aborted transactions."""
     fetch.aborted_in = lambda *_: []
 
 
@@ -51,7 +51,7 @@ def late_end_counts() -> None:
 
 
 def repeated_is_taken() -> None:
-    """A batch that comes once more is written once more."""
+    """A retried batch is appended again."""
     proper = ProducerState.check
 
     def check(self: ProducerState, batch: Any, **keywords: Any) -> Any:
@@ -62,7 +62,7 @@ def repeated_is_taken() -> None:
 
 
 def offsets_outlive_aborts() -> None:
-    """A group's offsets count although their transaction was aborted."""
+    """A group's offsets of an aborted transaction are kept."""
     proper = GroupShard.replay_end_marker
 
     def replay_end_marker(self: GroupShard, producer_id: int, is_commit: bool) -> None:
@@ -72,7 +72,7 @@ def offsets_outlive_aborts() -> None:
 
 
 def markers_get_lost() -> None:
-    """Of those that a transaction has to write, the last one is taken to be there now and then."""
+    """Sometimes the last marker of a transaction is not written."""
     proper = MarkerSender.send
     turn = itertools.count(1)
 
@@ -87,7 +87,7 @@ def markers_get_lost() -> None:
 
 
 def markers_are_slow() -> None:
-    """No mistake: markers take up to 50 ms, as with partitions on other brokers, and kills come in between."""
+    """Not a mistake: markers take up to 50 ms, as with partitions on other brokers, so that kills happen in between."""
     proper = InProcessPeers.send
     random = Random(7)
 
@@ -101,7 +101,7 @@ def markers_are_slow() -> None:
 
 
 def prepared_is_forgotten() -> None:
-    """Transactions that were decided but incomplete at a kill are never completed."""
+    """Transactions that were prepared at a kill are never completed."""
     markers_are_slow()
     proper = Completion.begin
 
@@ -120,7 +120,7 @@ def prepared_is_forgotten() -> None:
 
 
 def promised_is_not_written() -> None:
-    """Now and then a batch is acknowledged, and that is all."""
+    """Sometimes a batch is acknowledged without being appended."""
     proper = PartitionLog.append_as_leader
     turn = itertools.count(1)
 

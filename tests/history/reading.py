@@ -1,6 +1,6 @@
-"""Checks of the records that readers got, poll after poll: order, gaps, and records that were not visible yet.
+"""Checks of the records of readers, poll by poll: order, gaps, and records that were not visible yet.
 
-Knows nothing of producers but where their records were acknowledged.
+Knows nothing of producers but the offsets of acknowledged records.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,7 +14,7 @@ from tests.history.records import DURING, OK, Operation, Poll
 
 
 class Position(NamedTuple):
-    """The last record that a reader was given of a key, and by which operation."""
+    """The last record of a key that a reader has read, and the operation."""
 
     offset: int
     value: int
@@ -22,7 +22,7 @@ class Position(NamedTuple):
 
 
 def poll_order(evidence: Evidence) -> Iterator[Anomaly]:
-    """A reader without a change of position gets each visible record in order, and none twice."""
+    """Checks that a reader without a change of position reads each visible record once, in order."""
     everything = {
         False: {key: sorted(places) for key, places in evidence.places.items()},
         True: {key: [offset for offset, _ in order] for key, order in evidence.orders.items()},
@@ -31,7 +31,7 @@ def poll_order(evidence: Evidence) -> Iterator[Anomaly]:
     for operation, poll in evidence.history.polls():
         if poll.moved:
             positions[poll.reader].clear()
-        if poll.moved == DURING:  # of these records nobody knows which came before
+        if poll.moved == DURING:  # the order of these records is unknown
             continue
         yield from _follow(positions[poll.reader], operation, poll, everything[poll.committed])
 
@@ -57,10 +57,10 @@ def _follow(
 
 
 def past_open_transactions(evidence: Evidence) -> Iterator[Anomaly]:
-    """No reader of committed records gets beyond the first record of a transaction whose commit was not requested yet.
+    """Checks that no read_committed reader reads past a transaction whose commit was not requested yet.
 
-    Only transactions that were committed count: those were certainly open until then, while others may have been
-    aborted by the coordinator long before their producer knew.
+    Only committed transactions are used: those were certainly open until then, while others may have been aborted by
+    the coordinator long before their producer knew.
     """
     opened: dict[str, list[tuple[int, float, Operation]]] = defaultdict(list)
     for operation in evidence.history.operations:
@@ -88,7 +88,7 @@ def past_open_transactions(evidence: Evidence) -> Iterator[Anomaly]:
 def _latest_commits(
     opened: list[tuple[int, float, Operation]],
 ) -> tuple[list[int], list[float], list[Operation]]:
-    """By offset, the latest commit among the transactions that began at or before it."""
+    """Returns, by offset, the latest commit among the transactions that began at or before it."""
     commits: list[float] = []
     writers: list[Operation] = []
     for _, when, operation in opened:

@@ -15,15 +15,15 @@ OK, FAIL, INFO = "ok", "fail", "info"
 SEND, TRANSACTION, POLL = "send", "transaction", "poll"
 
 BEFORE, DURING = "before", "during"
-"""When a reader's positions were changed by something other than reading: before this poll, or in the midst of it."""
+"""When a reader's positions were changed other than by reading: before this poll, or during it."""
 
 
 @dataclass(slots=True)
 class Send:
     """One record. Its value is sent only once in a history.
 
-    ``offset`` is where it was acknowledged to be, None as long as it was not, -1 where the answer did not say where.
-    ``source`` is the value of the input that it was made from, in a loop that consumes, transforms and produces.
+    ``offset`` is the acknowledged one, None if it was not acknowledged, -1 if the acknowledgement had no offset.
+    ``source`` is the value of the input in a loop that consumes, transforms and produces.
     """
 
     key: str
@@ -34,7 +34,7 @@ class Send:
 
 @dataclass(slots=True)
 class Poll:
-    """What one call gave one reader: (key, offset, value) in the order in which they came; at: when it returned."""
+    """The records of one call: (key, offset, value) in their order; ``at`` is when it returned."""
 
     reader: str
     committed: bool
@@ -45,7 +45,7 @@ class Poll:
 
 @dataclass(slots=True)
 class Operation:
-    """Something a process did between ``start`` and ``end`` (seconds since the run began).
+    """An operation of a process between ``start`` and ``end`` (seconds since the run began).
 
     For a transaction, ``commit_at`` is the time of its producer's first EndTxn for a commit, None without one, and the
     outcome is that of the commit. For plain sends the outcome is OK if all records were acknowledged. The polls are
@@ -84,9 +84,9 @@ class Transform:
 
 @dataclass(slots=True)
 class History:
-    """Operations in the order of their ends, the plan that they came from, and what was found when all was over.
+    """Operations in the order of their ends, their plan, and the state at the end.
 
-    ``stuck`` says for a partition why its end could not be reached by a reader of committed records.
+    ``stuck`` has the reason for a partition whose end a read_committed reader could not reach.
     """
 
     operations: list[Operation] = field(default_factory=list)
@@ -115,7 +115,7 @@ class History:
 
 
 def write(history: History, path: Path) -> None:
-    """One line of JSON for the plan, one for each fault, one for each operation, one for how it ended."""
+    """Writes a line of JSON for the plan, for each fault, for each operation, and for the end."""
     with path.open("w") as file:
         file.write(line("plan", history.plan))
         for event in history.events:
@@ -128,7 +128,7 @@ def write(history: History, path: Path) -> None:
 
 
 def read(path: Path) -> History:
-    """What `write` wrote."""
+    """Reads the file of `write`."""
     history = History()
     with path.open() as file:
         for text in file:
@@ -152,7 +152,7 @@ def line(name: str, content: object) -> str:
 
 
 def plain(thing: Any) -> Any:
-    """Dataclasses as mappings, without the fields that say nothing."""
+    """Returns dataclasses as mappings, without fields that have their defaults."""
     if isinstance(thing, list | tuple):
         return [plain(each) for each in thing]
     if not hasattr(thing, "__dataclass_fields__"):

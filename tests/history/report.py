@@ -11,11 +11,11 @@ SHOWN = 5
 
 
 Counts = dict[str, dict[str, int]]
-"""Of each part of the table, what was counted."""
+"""The counts of each part of the table."""
 
 
 def counted(outcome: Outcome) -> Counts:
-    """The counts of a run, in the order in which they are shown."""
+    """Returns the counts of a run, in the order of the table."""
     history, found = outcome.history, outcome.verdict.counts()
     return {
         "operations": _operations(history),
@@ -28,7 +28,7 @@ def counted(outcome: Outcome) -> Counts:
 
 
 def table(counts: Counts) -> str:
-    """The counts, a line each."""
+    """Returns the counts, one per line."""
     lines = []
     for title, rows in counts.items():
         lines += [title, *(f"  {name:<28}{count:>9}" for name, count in rows.items()), ""]
@@ -36,7 +36,7 @@ def table(counts: Counts) -> str:
 
 
 def report(outcome: Outcome) -> str:
-    """The counts of a run, and the first anomalies of each kind."""
+    """Returns the counts of a run, and the first anomalies of each kind."""
     return "\n".join(_lines(outcome))
 
 

@@ -1,5 +1,4 @@
-"""One run: a broker, its clients and the planned faults; then all partitions are read to the end, and the history is
-checked.
+"""One run: a broker, its clients and the planned faults; then all partitions are read, and the history is checked.
 
 Knows how long to wait, and nothing of what is correct.
 """
@@ -35,7 +34,7 @@ class Outcome:
 
 
 def run(plan: Plan, home: Path, kind: str = "barnabas", mistake: str | None = None) -> Outcome:
-    """Runs a plan in a folder of its own, which keeps the history."""
+    """Runs a plan in its own folder, which has the history."""
     home.mkdir(parents=True, exist_ok=True)
     with Proxy() as proxy:
         broker: Broker = BROKERS[kind](home / "broker", proxy, plan.level, mistake)
@@ -72,7 +71,7 @@ def _play(plan: Plan, scene: Scene, faults: Faults) -> None:
 
 
 def _prepare(bootstrap: str, copies: int) -> None:
-    """Make all topics, the coordinators' among them: no fault needs to hit that."""
+    """Creates all topics, including the coordinators', without faults."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = [NewTopic(name, partitions, copies) for name, partitions in TOPICS.items()]
     for made in admin.create_topics(topics, operation_timeout=PATIENCE_S).values():

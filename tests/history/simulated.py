@@ -24,7 +24,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Writer:
-    """A process with at most one transaction at a time; how those before ended is in ``ended`` by their numbers."""
+    """A process with at most one transaction at a time; ``ended`` has the outcomes by their numbers."""
 
     name: str
     operation: Operation | None = None
@@ -41,7 +41,7 @@ class Reader:
 
 
 class Simulation:
-    """Some hundred steps of writers and readers, one at a time, each a second."""
+    """Some hundred steps of writers and readers, one per second."""
 
     def __init__(self, random: Random, steps: int) -> None:
         self.random = random
@@ -112,7 +112,7 @@ class Simulation:
             writer.operation.sends.append(send)
 
     def end(self, writer: Writer) -> None:
-        """Commits, aborts, or does either at random without an answer."""
+        """Commits, aborts, or does either at random without a response."""
         operation, writer.operation = writer.operation, None
         assert operation is not None
         lot = self.random.random()

@@ -1,6 +1,6 @@
 """A minute of random clients under faults: their history has no anomaly.
 
-``make history`` takes half an hour for the same. A failure can be inspected: the report names the history.
+``make history`` takes half an hour for the same. After a failure, the report has the path of the history.
 """
 
 import pytest
@@ -12,12 +12,12 @@ from tests.history.plan import OF_NETWORKS
 from tests.history.records import OK, read
 
 SEED = 7
-ATTEMPTS = 3  #: librdkafka may find a mistake of its own, and end the process: then another seed is taken
+ATTEMPTS = 3  #: librdkafka may fail an assertion of its own, and end the process: then another seed is used
 LIMIT_S = 280.0  #: of one attempt, within the time-out of a test with all of them
 
 
 def carried_out(request, tmp_path, *options):
-    """The exit code, the report and the history of a run in a process of its own: clients may outlive their use."""
+    """Returns the exit code, the report and the history of a run in its own process."""
     for seed in range(SEED, SEED + ATTEMPTS):
         home = tmp_path / str(seed)
         ended = piece(seed, home, list(options), LIMIT_S)
@@ -71,7 +71,7 @@ def test_clients_of_nodes_that_lose_each_other_see_nothing_that_is_wrong(request
 
 @pytest.mark.timeout(900)
 def test_a_mistake_is_found(request, tmp_path):
-    """A broker that does not tell what was aborted."""
+    """A broker that does not return aborted transactions."""
     code, said, history = carried_out(request, tmp_path, "--seconds", "5", "--plant", "aborted_is_read")
     assert code == 1, said
     assert judge(history).counts()["aborted-read"], said

@@ -1,4 +1,4 @@
-"""A network of namespaces loses exactly the packets that a fault names."""
+"""A network of namespaces drops exactly the packets of a fault."""
 
 import contextlib
 import os
@@ -25,11 +25,11 @@ while True:
     target, _, rest = own.recv(100).partition(b" ")
     own.sendto(rest, (target.decode(), {PORT}))
 """
-"""A datagram names the hosts that it is still to pass."""
+"""A datagram has the remaining hosts of its route."""
 
 
 class Post:
-    """The caller's end."""
+    """The caller's socket."""
 
     def __init__(self) -> None:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -37,7 +37,7 @@ class Post:
         self.socket.settimeout(0.2)
 
     def arrives(self, sender: int, receiver: int, within_s: float) -> bool:
-        """Whether a datagram passes from one node to another, and then to the caller."""
+        """Returns whether a datagram arrives from one node at another, and then at the caller."""
         end = time.monotonic() + within_s
         while time.monotonic() < end:
             self.socket.sendto(
@@ -49,13 +49,13 @@ class Post:
         return False
 
     def expect(self, lost: set[tuple[int, int]]) -> None:
-        """Nothing but what is lost arrives."""
+        """Checks that only the lost packets do not arrive."""
         for pair in ((one, other) for one in (1, 2, 3) for other in (1, 2, 3) if one != other):
             assert self.arrives(*pair, within_s=0.2 if pair in lost else 10) == (pair not in lost), pair
 
 
 def check() -> None:
-    """Runs in a network namespace of its own."""
+    """Runs in its own network namespace."""
     with Network([1, 2, 3]) as net:
         nodes = [
             subprocess.Popen(

@@ -14,7 +14,7 @@ PATIENCE_S = 60
 
 
 class Server:
-    """Keeps the frames that arrive, and answers each with itself; a context manager."""
+    """Records the frames, and echoes each; a context manager."""
 
     def __init__(self):
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -47,7 +47,7 @@ class Server:
 
 
 def received(connection):
-    """A frame with its size, and nothing of what comes after it; None when there are no more."""
+    """Returns a frame with its size; None if there are no more."""
     try:
         data = b""
         while (missing := 4 - len(data) if len(data) < 4 else 4 + struct.unpack_from(">i", data)[0] - len(data)) > 0:

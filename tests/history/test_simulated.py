@@ -1,4 +1,4 @@
-"""Histories of a broker that makes no mistakes are clean; with one mistake planted in them, they are not."""
+"""Histories of a correct broker have no anomalies; with one planted mistake, they have."""
 
 from random import Random
 
@@ -19,12 +19,12 @@ def test_a_broker_without_mistakes_is_clean(simulation):
 
 
 def seen(history):
-    """All records that were polled: (poll, at, record)."""
+    """Returns all polled records: (poll, at, record)."""
     return [(poll, at, record) for _, poll in history.polls() for at, record in enumerate(poll.records)]
 
 
 def drop(history, random):
-    """A record was acknowledged, and no reader of committed records gets it."""
+    """Removes an acknowledged record from all read_committed reads."""
     promised = [
         send.value
         for operation, send in history.sends()
@@ -38,7 +38,7 @@ def drop(history, random):
 
 
 def double(history, random):
-    """A record stands at another place as well."""
+    """Adds a second offset for a record."""
     polled = seen(history)
     assume(polled)
     poll, _, (key, _, value) = random.choice(polled)
@@ -47,7 +47,7 @@ def double(history, random):
 
 
 def swap(history, random):
-    """One reader is given two records in each other's place."""
+    """Exchanges two records of one reader."""
     pairs = [
         (poll, at)
         for poll, at, (key, _, _) in seen(history)
@@ -61,7 +61,7 @@ def swap(history, random):
 
 
 def reorder(history, random):
-    """One reader is given two records in the wrong order."""
+    """Changes the order of two records of one reader."""
     pairs = [
         (poll, at)
         for poll, at, (key, _, _) in seen(history)
@@ -74,7 +74,7 @@ def reorder(history, random):
 
 
 def reveal(history, random):
-    """A reader of what is committed is given a record that was aborted."""
+    """Adds an aborted record to a read_committed reader."""
     aborted = [send for operation, send in history.sends() if operation.outcome == FAIL]
     polls = [poll for _, poll in history.polls() if poll.committed]
     assume(aborted and polls)

@@ -22,7 +22,7 @@ TOPIC_ID = bytes(range(16))
 
 
 class Place(NamedTuple):
-    """Files, and a directory that is there."""
+    """Files, and an existing directory."""
 
     files: Files
     path: str
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 @pytest.fixture(params=["disk", "memory"])
 def place(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Place:
-    """Both kinds of files."""
+    """Returns both kinds of files."""
     if request.param == "disk":
         return Place(DiskFiles(), str(tmp_path))
     return memory_place()
@@ -38,7 +38,7 @@ def place(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Place:
 
 @pytest.fixture
 def memory() -> Place:
-    """Files in memory, for tests of what does not depend on the kind."""
+    """Files in memory, for tests that do not depend on the kind."""
     return memory_place()
 
 
@@ -51,7 +51,7 @@ def memory_place(files: Files | None = None) -> Place:
 def make_batch(
     values: list[bytes | None] | int = 1, *, timestamp: int | list[int] = NOW_MS, size: int = 20, **keywords: int
 ) -> RecordBatch:
-    """A batch of these values, or of so many of ``size`` bytes."""
+    """Returns a batch of these values, or of a number of values of ``size`` bytes."""
     if isinstance(values, int):
         values = [b"%d" % number * size for number in range(values)]
         values = [value[:size] for value in values if value is not None]
@@ -61,7 +61,7 @@ def make_batch(
 
 
 def make_marker(producer_id: int, *, abort: bool, coordinator_epoch: int = 0, timestamp: int = NOW_MS) -> RecordBatch:
-    """The end of a producer's transaction, as a transaction coordinator writes it."""
+    """Returns a transaction marker as a transaction coordinator writes it."""
     key = control_key(ControlRecordType.ABORT if abort else ControlRecordType.COMMIT)
     record = (key, struct.pack(">hi", 0, coordinator_epoch), timestamp)
     batch = build_batch([record], producer_id=producer_id, producer_epoch=0, is_control=True, is_transactional=True)
@@ -69,7 +69,7 @@ def make_marker(producer_id: int, *, abort: bool, coordinator_epoch: int = 0, ti
 
 
 class Tool:
-    """Makes a log, fills it and reads it."""
+    """Creates a log, fills it and reads it."""
 
     def __init__(self, place: Place) -> None:
         self.files, self.root = place
@@ -98,14 +98,14 @@ class Tool:
     def append(
         self, log: PartitionLog, *arguments: object, epoch: int = 0, now_ms: int = NOW_MS, **keywords: object
     ) -> Appended:
-        """Append a batch of :func:`make_batch`, and let it be committed."""
+        """Appends a batch of :func:`make_batch`, and commits it."""
         batch = make_batch(*arguments, **keywords)  # type: ignore[arg-type]
         appended = log.append_as_leader(batch, leader_epoch=epoch, now_ms=now_ms)
         log.maybe_set_high_watermark(log.log_end_offset)
         return appended
 
     def records(self, log: PartitionLog, max_bytes: int = 1 << 20) -> list[Record]:
-        """Every record, read from the start on like a consumer does."""
+        """Returns all records, read from the start as by a consumer."""
         found: list[Record] = []
         offset = log.log_start_offset
         while data := log.read(offset, max_bytes, up_to=log.log_end_offset, minimum_one=True):
@@ -128,7 +128,7 @@ class Tool:
         self.files.create(self.path(name)).write(data)
 
     def flip(self, name: str, position: int) -> None:
-        """Turn one bit over."""
+        """Flips one bit."""
         data = bytearray(self.files.read(self.path(name)))
         data[position] ^= 1
         self.overwrite(name, bytes(data))
@@ -156,13 +156,13 @@ def marker() -> Callable[..., RecordBatch]:
 
 @pytest.fixture
 def tool_over() -> Callable[[Files], Tool]:
-    """A tool over files of one's own."""
+    """Returns a tool over given files."""
     return lambda files: Tool(memory_place(files))
 
 
 @pytest.fixture
 def golden(memory_tool: Tool) -> Tool:
-    """A partition's directory as Apache Kafka 4.3.1 closed it, copied into memory; index.interval.bytes was 500."""
+    """A partition's directory that Apache Kafka 4.3.1 has closed, in memory; index.interval.bytes was 500."""
     source = pathlib.Path(__file__).parent / "golden/apache-4.3.1"
     memory_tool.files.makedirs(memory_tool.directory)
     for path in source.iterdir():

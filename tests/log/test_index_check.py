@@ -1,4 +1,4 @@
-"""Invalid index files of any kind: reads and searches by time still return what is in the log."""
+"""Invalid index files of any kind: reads and searches by time still return the records of the log."""
 
 import itertools
 

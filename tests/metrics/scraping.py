@@ -1,4 +1,4 @@
-"""One scrape of a broker, read by Prometheus's own parser. Knows nothing of what is in it."""
+"""One scrape of a broker, parsed by Prometheus's own parser. Knows nothing of the metrics."""
 
 import urllib.request
 

@@ -1,4 +1,4 @@
-"""The dashboard, the alert rules and the page about metrics are about metrics that there are."""
+"""The dashboard, the alert rules and the page about metrics only use existing metrics."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def queries():
 
 
 def series():
-    """The names of all series, with their labels."""
+    """Returns the names of all series, with their labels."""
     found = dict(OF_THE_PROCESS)
     for each in METRICS:
         labels = set(each.labels)

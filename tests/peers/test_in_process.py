@@ -1,4 +1,4 @@
-"""Requests between nodes in one process, as objects and by way of their bytes."""
+"""Requests between nodes in one process, as objects and encoded."""
 
 import pytest
 

@@ -24,7 +24,7 @@ def source(**options: str) -> BarnabasDataSource:
 
 @pytest.mark.parametrize("headers", [False, True])
 def test_columns_are_what_the_decoder_gives(headers: bool) -> None:
-    """Spark refuses batches of another schema, to the last flag."""
+    """Spark refuses batches with a schema that differs in any flag."""
     expected: pa.Schema = to_arrow_schema(columns(headers=headers), timezone="UTC")
     assert expected.equals(schema(headers=headers))
     assert source(includeHeaders=str(headers)).schema() == columns(headers=headers)

@@ -68,7 +68,7 @@ def test_it_is_there_for_connections_that_are_open_already(broker, proxy):
 
 
 def test_answers_stay_in_their_order_when_a_rule_is_set(broker, proxy):
-    """What the proxy answers itself waits for what the broker has still to answer."""
+    """The proxy's own response waits for earlier responses of the broker."""
     broker.create_topic("orders")
     Topic = FetchRequest.FetchTopic
     partition = Topic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=9)

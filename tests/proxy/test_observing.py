@@ -35,7 +35,7 @@ def produce(*topics):
 
 
 class Seen:
-    """One connection whose requests are observed."""
+    """One connection with observed requests."""
 
     def __init__(self, *filters, records=Records.WHOLE, as_json=False, topics=None):
         self.clock = ManualClock(time_ms=1_700_000_000_000)

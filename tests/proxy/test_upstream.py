@@ -87,7 +87,7 @@ def test_a_client_that_does_not_take_it_stops_reading(upstream):
     data = whole(1, 1000)
     receive(upstream, data[:600])
     upstream.transport.pause_reading.assert_called_once()
-    receive(upstream, data[600:800])  # was on its way
+    receive(upstream, data[600:800])  # was in flight
     assert len(upstream.client.got) == 600
     upstream.client.takes = True
     upstream.resume()

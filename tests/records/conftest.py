@@ -1,4 +1,4 @@
-"""An independent reading of the batch header, batches that real programs wrote, and malformed batches."""
+"""An independent decoder of the batch header, batches of real programs, and malformed batches."""
 
 import pathlib
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def layout() -> Struct:
 
 @pytest.fixture(scope="session")
 def golden() -> Callable[[str], bytes]:
-    """The bytes of a golden file, by its name."""
+    """Returns the bytes of a golden file, by its name."""
 
     def read(name: str) -> bytes:
         lines = (GOLDEN / f"{name}.hex").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""The header of a batch: read, stamped, signed; and every way in which it can be malformed."""
+"""The header of a batch: parsed, stamped and signed; and all ways in which it can be malformed."""
 
 import struct
 
@@ -75,7 +75,7 @@ def test_a_stamp_changes_twelve_bytes_and_no_checksum() -> None:
 
 def test_another_time_is_signed_anew() -> None:
     buffer = build_batch(TWO, compression=Compression.GZIP, is_transactional=True)
-    buffer[21:23] = b"\xff\x91"  # bits that mean nothing go, as with Apache Kafka
+    buffer[21:23] = b"\xff\x91"  # unknown bits are cleared, as in Apache Kafka
     sign(buffer)
     batch = RecordBatch.parse(buffer)
     batch.retime(5000, log_append_time=True)

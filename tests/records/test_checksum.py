@@ -1,4 +1,4 @@
-"""CRC-32C by its known answers, and what loading it costs."""
+"""CRC-32C with known results, and the cost of its import."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The codecs: framings that clients use, streams that are cut off, and bombs."""
+"""The codecs: framings that clients use, truncated streams, and bombs."""
 
 import contextlib
 import gzip
@@ -98,7 +98,7 @@ def test_cut_off_or_rubbish(codec) -> None:
     packed = compress(codec, TEXT[:1000])
     for size in range(1, len(packed)):
         if codec is SNAPPY and size in (16, 17, 18, 19):
-            continue  # a xerial stream without blocks is one
+            continue  # a xerial stream without blocks is valid
         with pytest.raises(CorruptMessage):
             decompress(codec, packed[:size], 1 << 20)
     with pytest.raises(CorruptMessage):
@@ -140,7 +140,7 @@ def test_the_limit_is_exact(codec) -> None:
 
 
 def bomb(codec: Compression) -> bytes:
-    """200 MiB of nothing."""
+    """Returns 200 MiB of zeros, compressed."""
     if codec is ZSTD:
         return zstandard.compress(bytes(200 << 20))
     chunk = compress(codec, bytes(1 << 20))

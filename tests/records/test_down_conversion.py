@@ -1,4 +1,4 @@
-"""Record batches that become message sets for old consumers."""
+"""Conversion of record batches to message sets for old consumers."""
 
 import pytest
 

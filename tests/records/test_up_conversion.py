@@ -1,6 +1,6 @@
-"""Message sets that become record batches; each case as Apache Kafka 3.9.1 answered it.
+"""Conversion of message sets to record batches, with the results of Apache Kafka 3.9.1.
 
-The same cases and more are played on both brokers in ``compat_tests/apache_kafka/old_versions.py``.
+``compat_tests/apache_kafka/old_versions.py`` plays the same cases and more on both brokers.
 """
 
 import zlib
@@ -141,7 +141,7 @@ def test_the_client_may_not_say_the_logs_time():
     for data in (build_message(1, 0, NOW, None, b"a", 8), wrapped(plain(1), attributes=9)):
         with pytest.raises(InvalidTimestamp):
             up(data, APPEND_TIME)
-        assert up(data).count  # with a timestamp of its own it passes for the client's
+        assert up(data).count  # with a timestamp of its own it is like the client's
 
 
 def test_those_at_fault_are_named():

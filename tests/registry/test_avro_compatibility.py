@@ -1,4 +1,4 @@
-"""Schema resolution of the Avro specification, case by case: what a reader may be beside a writer."""
+"""Schema resolution of the Avro specification: compatible and incompatible readers and writers."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What one JSON Schema accepts beside another, keyword by keyword."""
+"""Compatibility of JSON Schemas, keyword by keyword."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Updating a message type, as Protobuf's language guide has it, case by case."""
+"""Updates of a message type, by the rules of Protobuf's language guide."""
 
 import base64
 

@@ -15,7 +15,7 @@ from barnabas.wire.messages.produce import ProduceResponse
 
 
 class Answers:
-    """Compares answers one after the other."""
+    """Compares responses one after the other."""
 
     def __init__(self, ignored=()):
         self.translation = Translation()

@@ -1,4 +1,4 @@
-"""Whether the authorizer decides as a naive reading of Apache Kafka's rules does."""
+"""The decisions of the authorizer, compared with a naive implementation of Apache Kafka's rules."""
 
 import logging
 
@@ -32,7 +32,7 @@ IMPLIES_DESCRIBE = {Operation.READ, Operation.WRITE, Operation.DELETE, Operation
 
 
 def naive(acls, requester, operation, resource):
-    """``StandardAuthorizer`` without any index: look at every ACL, once for DENY and once for ALLOW."""
+    """Implements ``StandardAuthorizer`` without an index: checks every ACL, once for DENY and once for ALLOW."""
 
     def covers(each):
         if each.pattern_type == PREFIXED:

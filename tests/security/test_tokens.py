@@ -1,4 +1,4 @@
-"""Who may use a delegation token, and the credential that it is."""
+"""Delegation tokens as credentials, and who may use them."""
 
 import base64
 import hashlib
@@ -59,7 +59,7 @@ def test_the_credential_of_a_token():
     password = base64.b64encode(hmac_of("an id", "key"))
     salted = hashlib.pbkdf2_hmac("sha256", password, credential.salt, 4096)
     assert (credential.stored_key, credential.server_key) == keys_of("SCRAM-SHA-256", salted)
-    assert credentials.of(TOKEN, "SCRAM-SHA-256", 5) == found  # it is not made anew
+    assert credentials.of(TOKEN, "SCRAM-SHA-256", 5) == found  # it is cached
 
 
 def test_a_token_that_has_expired_lets_nobody_in():

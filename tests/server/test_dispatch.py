@@ -1,4 +1,4 @@
-"""Dispatch of a frame to its handler: the context of a request, and its response, which may come later."""
+"""Dispatch of a frame to its handler: the context of a request, and its response, which may be later."""
 
 import struct
 from types import SimpleNamespace
@@ -53,7 +53,7 @@ def frame(correlation_id=1, version=3, group_id="g"):
 
 
 def header_of(pieces, version=3):
-    """Correlation id and error code of an answer."""
+    """Returns correlation id and error code of a response."""
     data = b"".join(pieces)
     response = HeartbeatResponse.decode(data, version=version, at=8 + HeartbeatResponse.header_version(version))
     return struct.unpack_from(">4xi", data)[0], response.error_code

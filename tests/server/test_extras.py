@@ -23,7 +23,7 @@ IMPORTED = {
     "starlette": "starlette",
     "uvicorn": "uvicorn",
 }
-"""By package of the extras, what it is imported as."""
+"""The modules of the extras' packages."""
 EXTRAS = [room.removeprefix("barnabas.") for room in ROOMS]
 
 

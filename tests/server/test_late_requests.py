@@ -23,7 +23,7 @@ def port():
 
 
 def begun(client):
-    """A producer id and epoch of the transactional id x."""
+    """Returns a producer id and epoch of the transactional id x."""
     client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["x"]), 4)
     answer = client.ask(InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
     assert answer.error_code == NONE
@@ -50,7 +50,7 @@ def test_a_late_end_of_the_older_generation_ends_no_later_transaction(port):
     with Client(port) as old, Client(port) as new:
         producer = begun(old)
         add(old, producer)
-        assert end(new, producer).error_code == NONE  # the same end, sent again by another connection
+        assert end(new, producer).error_code == NONE  # the same end, repeated on another connection
         add(new, producer)
         assert end(old, producer) is None
         described = new.ask(DescribeTransactionsRequest(transactional_ids=["x"]), 0)
@@ -77,7 +77,7 @@ def test_whoever_takes_over_may_have_been_connected_for_longer(port):
 
 
 def begun_until_accepted(client):
-    """What is open is aborted first, which the first one who asks hears of."""
+    """Begins a transaction; the abort of an open one causes an error first."""
     request = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000)
     while (answer := client.ask(request, 4)).error_code == ConcurrentTransactions.code:
         pass
@@ -107,7 +107,7 @@ def add_group(client, producer):
 
 
 def commit_offset(client, producer, offset):
-    """The error code; None where the connection was closed instead."""
+    """Returns the error code; None if the connection was closed instead."""
     Topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
     partition = Topic.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
     request = TxnOffsetCommitRequest(

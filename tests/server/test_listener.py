@@ -1,4 +1,4 @@
-"""A listener that stops: connections that come in the same moment, clients that do not read, starts that fail."""
+"""A listener that stops: simultaneous connections, clients that do not read, failed starts."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from tests.raw import framed
 
 
 class Transport:
-    """Says whether it was aborted."""
+    """Records whether it was aborted."""
 
     was_aborted = False
 
@@ -79,7 +79,7 @@ def test_a_client_that_does_not_read_is_not_waited_for_long(tmp_path, monkeypatc
 
 
 def test_a_start_that_fails_closes_what_was_opened(tmp_path):
-    """The data directory is free again, and so is the address of the listener before the one that cannot be bound."""
+    """The data directory is unlocked, and the address of the listener before the failed one is free."""
 
     async def run():
         with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -17,7 +17,7 @@ from tests.raw import Client
 
 @pytest.fixture
 def serve(tmp_path):
-    """Runs a broker on ``tmp_path`` that is expected to give up; its last line and its exit code."""
+    """Runs a broker on ``tmp_path`` that must fail; returns its last line and its exit code."""
 
     def serve(log_dirs=tmp_path, *overrides):
         command = [sys.executable, "-m", "barnabas", "serve", "--port", "0", "--log-dirs", str(log_dirs)]
@@ -48,7 +48,7 @@ def test_a_directory_of_another_cluster(tmp_path, serve):
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts brokers in processes of their own, with a limit on the size of files that stands in for a full disk."""
+    """Starts brokers in their own processes, with a limit on the size of files that simulates a full disk."""
     processes = []
 
     def start(largest_file, *overrides):
@@ -75,7 +75,7 @@ def start(tmp_path):
 
 
 def create_and_fill(port, records):
-    """Answers the error codes of one append after the other, up to the first that is refused."""
+    """Returns the error codes of consecutive appends, up to the first error."""
     topic = CreateTopicsRequest.CreatableTopic(
         name="orders", num_partitions=1, replication_factor=1, assignments=[], configs=[]
     )

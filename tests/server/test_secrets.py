@@ -1,4 +1,4 @@
-"""Passwords, keys and tokens are in no log line, no answer and no repr, also after errors."""
+"""Passwords, keys and tokens are in no log line, no response and no repr, even after errors."""
 
 import base64
 import logging
@@ -27,7 +27,7 @@ def broker(caplog):
 
 @pytest.fixture
 def secrets(broker):
-    """Everything that must not be seen: as it is, in hex, in base64, and as repr writes bytes."""
+    """Returns the secrets: plain, in hex, in base64, and as repr writes bytes."""
     (alice,) = (each for each in broker._server.broker.image.credentials.values() if each.mechanism == 1)
     raw = [PASSWORD.encode(), WRONG.encode(), SALTED, MASTER.encode(), alice.stored_key, alice.server_key]
     forms = [(each.hex(), base64.b64encode(each).decode(), repr(each)[2:-1]) for each in raw]
@@ -40,7 +40,7 @@ def log_in(client, password):
 
 
 def described(client):
-    """The configs of the broker as DescribeConfigs has them, with synonyms."""
+    """Returns the configs of the broker from DescribeConfigs, with synonyms."""
     resource = DescribeConfigsRequest.DescribeConfigsResource(
         resource_type=BROKER, resource_name="1", configuration_keys=None
     )
@@ -50,7 +50,7 @@ def described(client):
 
 
 def altered(client, name, value):
-    """The answer to a change of the broker's config."""
+    """Returns the response to a change of the broker's config."""
     change = IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig(
         name=name, config_operation=0, value=value
     )
@@ -83,7 +83,7 @@ def test_what_clients_do_shows_no_secret(broker, secrets, caplog):
 
 
 def test_a_bug_shows_no_secret(broker, secrets, caplog, monkeypatch):
-    """What cannot be answered is logged with its request."""
+    """A request with an unexpected error is logged."""
     from barnabas.api_handlers.registry import APIS
 
     def fail(request, context):

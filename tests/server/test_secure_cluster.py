@@ -61,7 +61,7 @@ def by_passwords():
 
 
 def node(node_id, cluster_id, configs, **more):
-    """A server of its own files, formatted with the credential by which brokers log in at one another."""
+    """Returns a server with its own files, formatted with the brokers' SCRAM credential."""
     files = MemoryFiles(SystemClock())
     format_directories(
         files,
@@ -85,7 +85,7 @@ def node(node_id, cluster_id, configs, **more):
 
 
 async def cluster(configs, use):
-    """Runs two brokers, of which the first is the controller; ``use`` runs on a thread with the second's address."""
+    """Runs two brokers, the first of which is the controller; ``use`` runs on a thread with the second's address."""
     cluster_id = uuid_text(random_uuid())
     outside = "PLAINTEXT://127.0.0.1:0,INSIDE://127.0.0.1:0"
     first = node(

@@ -9,13 +9,13 @@ from barnabas.server.services import Services, Step
 
 @pytest.fixture
 def story():
-    """What happened, in order."""
+    """The events, in order."""
     return []
 
 
 @pytest.fixture
 def step(story):
-    """A service that tells what it does, and fails where the test wants it to."""
+    """Returns a service that records its calls, and fails if the test says so."""
 
     def step(name, *, fails_to=()):
         def act(verb):

@@ -1,4 +1,4 @@
-"""Offsets in transactions over sockets, of a broker that is stopped or killed between the commit and the end."""
+"""Offsets in transactions over sockets, with a broker that is stopped or killed between the commit and the end."""
 
 import time
 
@@ -35,10 +35,10 @@ def broker(tmp_path):
 
 
 class Asker(Client):
-    """A client that says what a transactional producer, its consumer and their administrator would say."""
+    """A client with the requests of a transactional producer, its consumer and their administrator."""
 
     def prepare(self):
-        """The topic and both coordinators; the topic's id."""
+        """Creates the topic and both coordinators; returns the topic's id."""
         topic = CreateTopicsRequest.CreatableTopic(
             name="t", num_partitions=8, replication_factor=1, assignments=[], configs=[]
         )
@@ -49,7 +49,7 @@ class Asker(Client):
         return found.topic_id
 
     def insist(self, request, version):
-        """Ask until the transaction before has ended."""
+        """Repeats the request until the earlier transaction has ended."""
         deadline = time.monotonic() + SECONDS
         while (answer := self.ask(request, version)).error_code == ConcurrentTransactions.code:
             assert time.monotonic() < deadline
@@ -75,13 +75,13 @@ class Asker(Client):
         self.insist(EndTxnRequest(committed=committed, **producer), version)
 
     def offsets(self, *partitions):
-        """Offset and error code of each."""
+        """Returns offset and error code of each."""
         topic = OffsetFetchRequest.OffsetFetchRequestTopic(name="t", partition_indexes=partitions)
         answer = self.ask(OffsetFetchRequest(group_id="g", topics=[topic], require_stable=True), 7)
         return [(row.committed_offset, row.error_code) for row in answer.topics[0].partitions]
 
     def await_offsets(self, *expected):
-        """Those of the first partitions, once they are stable: a transaction ends a moment after it is decided."""
+        """Waits for stable offsets of the first partitions: a transaction completes shortly after it is prepared."""
         deadline = time.monotonic() + SECONDS
         found = self.offsets(*range(len(expected)))
         while UNSTABLE in [code for _, code in found]:
@@ -92,7 +92,7 @@ class Asker(Client):
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
 def test_a_broker_ends_between_the_commit_and_the_end(broker, how):
-    """A producer in each version commits an offset of a partition of its own; those of even versions succeed."""
+    """A producer of each version commits an offset of its own partition; those of even versions succeed."""
     with Asker(broker.port) as asker:
         topic_id = asker.prepare()
         producers = [asker.init(f"x{version}") for version in VERSIONS]

@@ -1,4 +1,4 @@
-"""Transactional produce over a socket, where the coordinator's record has to reach the disk before the answer."""
+"""Transactional produce over a socket, where the coordinator's record must be flushed before the response."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ NOW_MS = int(time.time() * 1000)
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """Of a broker whose transaction log is flushed with each record."""
+    """The port of a broker whose transaction log is flushed with each record."""
     flushed = Topic.CreatableTopicConfig(name="flush.messages", value="1")
     topics = [("__transaction_state", 1, [flushed]), ("t", PARTITIONS, [])]
     with Broker() as broker, Client(broker.port) as client:
@@ -59,7 +59,7 @@ def request(
 
 
 def produce_all(port: int, transactional_id: str, value: bytes) -> None:
-    """Transactions of two batches to each partition, all on their way at once."""
+    """Produces transactions of two batches to each partition, all in flight at once."""
     with Client(port, timeout=60) as client:
         ask = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
         answer = client.ask(ask, 4)
@@ -84,7 +84,7 @@ def produce_all(port: int, transactional_id: str, value: bytes) -> None:
 
 
 def test_batches_that_wait_stay_what_they_were(port: int) -> None:
-    """Connections share their buffers: what waits for the coordinator must not lie in one."""
+    """Connections share their buffers, so a batch that waits for the coordinator must not be in one."""
     names = {b"a" * 100: "first", b"b" * 1000: "second", b"c" * 10_000: "third"}
     failures: list[BaseException] = []
 

@@ -162,6 +162,6 @@ class World:
 
 
 def offsets(text: str) -> tuple[int, int]:
-    """``3-5``, or ``3`` alone."""
+    """Parses ``3-5``, or ``3`` alone."""
     first, _, last = text.partition("-")
     return int(first), int(last or first)

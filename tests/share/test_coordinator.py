@@ -1,4 +1,4 @@
-"""The share coordinator in scenario files, and what no scenario shows.
+"""The share coordinator in scenario files, and further tests.
 
 tests/scenarios.py reads the files, World has their commands.
 """

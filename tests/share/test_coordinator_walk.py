@@ -43,7 +43,7 @@ def described(world: World) -> list[str]:
 
 
 def fences(world: World) -> list[str]:
-    """Returns which epochs are refused, without changing anything."""
+    """Returns the refused epochs, without changing anything."""
     world.command("break")
     found = [
         world.command(f"write {key} state={state} leader={leader}")
@@ -71,7 +71,7 @@ def test_the_log_says_it_all(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_fences_outlast_a_restart_while_the_log_is_whole(seed):
-    """Once older records are pruned, a state that was initialized again does not know former epochs any more."""
+    """Once older records are pruned, a state that was initialized again has no earlier epochs."""
     chance = Random(seed)
     world = World()
     world.command(f"config updates={chance.randrange(1, 5)} prune=24h")

@@ -1,4 +1,4 @@
-"""Runs seeds, one after the other; a failing one is made smaller, and told with the command that replays it.
+"""Runs seeds, one after the other; a failing one is shrunk, and printed with the command that replays it.
 
 python -m tests.simulation 1-100
 python -m tests.simulation 1-1000000 --hours 2
@@ -21,11 +21,11 @@ from tests.simulation.run import Outcome, run
 from tests.simulation.shrinking import shrink
 
 LAST_LINES = 30
-"""How much of the trace of a failing seed is shown."""
+"""The number of lines that are shown of the trace of a failing seed."""
 
 
 def say(line: str) -> None:
-    """Prints a line at once."""
+    """Prints a line immediately."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -88,7 +88,7 @@ def run_one(seed: int, trace: Path | None, **settings: Any) -> Outcome:
 
 
 def tell(outcome: Outcome) -> None:
-    """Prints what is wrong in a run."""
+    """Prints the failure of a run."""
     say(f"seed {outcome.seed} after {outcome.virtual_s:.3f} s: {len(outcome.problems)} problems")
     for problem in outcome.problems[:5]:
         say(f"  {problem}")
@@ -97,7 +97,7 @@ def tell(outcome: Outcome) -> None:
 
 
 def tell_shrunk(failed: Outcome, settings: dict[str, Any], planted: str | None) -> None:
-    """Prints the smallest failing run that is found, the end of its trace, and how it is replayed."""
+    """Prints the smallest failing run, the end of its trace, and the command that replays it."""
     found = shrink(failed.seed, failed, **settings)
     lines: deque[str] = deque(maxlen=LAST_LINES)
     outcome = run(failed.seed, left_out=found.left_out, until=found.until, **settings, trace=lines.append)

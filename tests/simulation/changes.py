@@ -1,6 +1,6 @@
-"""An admin client of a simulation: topics come and go, configs change, partitions move, leaders are elected.
+"""An admin client of a simulation: it creates and deletes topics, changes configs, moves partitions, elects leaders.
 
-Knows nothing of faults. What was acknowledged is looked for in the end.
+Knows nothing of faults. Acknowledged changes are verified in the end.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,15 +17,15 @@ from barnabas.wire.types import ZERO_UUID
 from tests.simulation.clients import PAUSE_S, REQUEST_MS, Client, Place, check
 
 TOPIC = 2
-"""A type of resources with configs."""
+"""The resource type of topics."""
 SET = 0
 RATE_S = 1.0
 ENOUGH = 50
-"""How often the metadata of a broker may be late."""
+"""How often the metadata of a broker may lag."""
 
 
 class Changer(Client):
-    """Changes one thing after the other. A name is used for one topic only: what comes late cannot mislead."""
+    """Makes one change after the other. A name is used for only one topic, so that late requests are harmless."""
 
     def __init__(self, *args: Any, places: list[Place]) -> None:
         super().__init__(*args)
@@ -33,7 +33,7 @@ class Changer(Client):
         self.created: set[str] = set()  #: acknowledged, without a request to delete them
         self.deleted: set[str] = set()  #: acknowledged
         self.names = 0
-        self.wrong = 0  #: how often what was acknowledged was not seen
+        self.wrong = 0  #: how often an acknowledged change was missing
 
     async def run(self) -> None:
         kinds: list[Callable[[], Awaitable[None]]] = [
@@ -73,7 +73,7 @@ class Changer(Client):
         self.deleted.add(name)
 
     async def _verify(self) -> None:
-        """Looks for what was acknowledged. Brokers may be late, so it looks again for a while."""
+        """Verifies acknowledged changes. Brokers may lag, so it repeats that for a while."""
         while True:
             try:
                 answer = await self._any(MetadataRequest(topics=None, allow_auto_topic_creation=False))
@@ -102,7 +102,7 @@ class Changer(Client):
         check(answer.responses[0].error_code)
 
     async def _move(self) -> None:
-        """Puts the replicas of a partition into another order, or takes one of them away for a while."""
+        """Reorders the replicas of a partition, or removes one of them for a while."""
         topic, index = self.random.choice(self.places)
         replicas = self.random.sample(self.brokers, self.random.choice([2, 3]))
         kind = AlterPartitionReassignmentsRequest.ReassignableTopic

@@ -1,4 +1,4 @@
-"""The nodes of a simulation, by a list of their roles; and one hash over everything that they do.
+"""The nodes of a simulation, by a list of their roles, and a hash over everything that they do.
 
 Knows nothing of clients and faults.
 """
@@ -41,13 +41,13 @@ CONFIGS: Mapping[str, str] = {
     "group.consumer.session.timeout.ms": "4000",
     "group.consumer.min.session.timeout.ms": "1000",
 }
-"""Of all nodes. Kafka's times are shortened, so that a minute has room for many failures."""
+"""The configs of all nodes. Kafka's times are shortened, so that a minute has many failures."""
 
 
 class SimulatedCluster:
     """Nodes with the ids from 1 on; those that are only controllers from 1000 on.
 
-    :param roles: of each node, such as ``[CONTROLLER, BROKER, BROKER, BROKER]``
+    :param roles: the roles of the nodes, such as ``[CONTROLLER, BROKER, BROKER, BROKER]``
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class SimulatedCluster:
             node.kill(power_cut=False)
 
     def digest(self) -> str:
-        """Returns the hash over every message and every write until now."""
+        """Returns the hash over all messages and writes."""
         whole = hashlib.blake2b(self.network.hash.digest(), digest_size=16)
         for node in self.nodes.values():
             whole.update(node.written.digest())

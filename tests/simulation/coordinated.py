@@ -1,4 +1,4 @@
-"""A client of a simulation that has a coordinator: of its group, or of its transactions.
+"""A client of a simulation with a coordinator, that of its group or of its transactions.
 
 Knows nothing of its requests.
 """
@@ -16,16 +16,16 @@ GROUPS, TRANSACTIONS = 0, 1
 
 
 class CoordinatedClient(Client):
-    """A client that asks the coordinator of a key."""
+    """A client that sends requests to the coordinator of a key."""
 
     coordinator_type: int
     coordinator_key: str
     coordinator = -1
 
     async def insist(self, send: Callable[[], Awaitable[Any]]) -> Any:
-        """Sends until there is an answer without a retriable error.
+        """Repeats a request until there is a response without a retriable error.
 
-        :raises KafkaError: the error of the answer; or that of the last try, after a long while
+        :raises KafkaError: the error of the response, or that of the last attempt after a long time
         """
         give_up = self.loop.now + GIVE_UP_S
         while True:
@@ -37,7 +37,7 @@ class CoordinatedClient(Client):
                 await self.pause(PAUSE_S / 2)
 
     async def ask_coordinator(self, request: Request, error_of: Callable[[Any], int]) -> Any:
-        """Returns an answer without an error. :raises KafkaError: there is none"""
+        """Returns a response without an error. :raises KafkaError: there is none"""
         try:
             if self.coordinator < 0:
                 found = FindCoordinatorRequest(key_type=self.coordinator_type, coordinator_keys=[self.coordinator_key])
@@ -54,5 +54,5 @@ class CoordinatedClient(Client):
 
 
 def top_error(answer: Any) -> int:
-    """Returns the error of a whole answer."""
+    """Returns the error at the top of a response."""
     return int(answer.error_code)

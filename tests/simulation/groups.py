@@ -1,4 +1,4 @@
-"""A member of a consumer group in a simulation: it reads its assigned partitions, and commits offsets (KIP-848).
+"""A member of a consumer group in a simulation, which reads its partitions, and commits offsets (KIP-848).
 
 Knows nothing of faults. The next owner of a partition starts from the last acknowledged commit or later.
 """
@@ -19,7 +19,7 @@ TURN_S = 0.3
 
 
 class Committed:
-    """What a group's members were told of their commits."""
+    """The results of the commits of a group's members."""
 
     def __init__(self) -> None:
         self.offsets: dict[Place, int] = {}
@@ -29,9 +29,8 @@ class Committed:
 
 
 class Member(CoordinatedClient):
-    """A member of a group that subscribes to topics. A commit that may still come late is never followed by another:
-
-    the member leaves the group, and joins it as a new one.
+    """A member of a group that subscribes to topics. A commit that may still be delivered late is never followed by
+    another one: the member leaves the group, and joins it as a new one.
     """
 
     coordinator_type = GROUPS
@@ -97,7 +96,7 @@ class Member(CoordinatedClient):
         return await self.ask_coordinator(request, top_error)
 
     async def _leave(self) -> None:
-        """Leaves the group, however long it takes: then nothing that was sent before counts any more."""
+        """Leaves the group, however long it takes, so that earlier requests have no effect."""
         request = ConsumerGroupHeartbeatRequest(
             group_id=self.coordinator_key, member_id=self.member_id, member_epoch=LEAVES
         )
@@ -113,7 +112,7 @@ class Member(CoordinatedClient):
     # ------------------------------------------------------------ records and offsets
 
     async def _take_over(self, place: Place) -> None:
-        """Goes on where the group is. :raises KafkaError: that cannot be learned"""
+        """Continues from the group's offset. :raises KafkaError: it is not available"""
         least = self.committed.offsets.get(place, 0)
         offset = max(await self.insist(lambda: self._fetch_offset(place)), 0)
         if offset < least:
@@ -135,7 +134,7 @@ class Member(CoordinatedClient):
         return int(part.committed_offset)
 
     async def _work(self) -> None:
-        """Reads on in each partition, and commits. :raises KafkaError: it is not known what is committed"""
+        """Reads each partition further, and commits. :raises KafkaError: the outcome of a commit is unknown"""
         for place, reader in list(self.readers.items()):
             before = reader.positions[place]
             if await reader.read(place) and reader.positions[place] > before:

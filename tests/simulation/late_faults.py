@@ -1,7 +1,7 @@
-"""How single requests are late in a simulation, and overtaken by those that were sent after them.
+"""Late requests in a simulation, which later requests overtake.
 
-Knows nothing of plans. A late request stays on its way when its sender has given its connection up: it sends another
-over another connection, and goes on. What comes late must not count any more.
+Knows nothing of plans. A late request stays in flight when its sender has closed its connection and uses another one.
+It must have no effect when it arrives.
 """
 
 from random import Random
@@ -38,26 +38,26 @@ CHANGING: tuple[type[Request], ...] = (
     VoteRequest,
     WriteTxnMarkersRequest,
 )
-"""Requests that change something, so that one which comes late could do harm."""
+"""Requests that change state, so that a late one could do harm."""
 
 
 class Late(NamedTuple):
-    """A rule about requests of a kind: some of them are late.
+    """A rule for requests of a kind, some of which are late.
 
-    :param sender: whose they are; empty: everybody's
-    :param port: to which they go; 0: any
+    :param sender: the sender; empty for all
+    :param port: the target's port; 0 for any
     """
 
     kind: type[Request]
     chance: Random
     share: float
     seconds: tuple[float, float]
-    given_up: float  #: the share of those whose sender loses the connection at once
+    given_up: float  #: the share of requests whose sender loses the connection immediately
     sender: str = ""
     port: int = 0
 
     def delay(self, stream: Stream, data: bytes) -> float:
-        """Returns by how many seconds what is sent is late, and has its sender give up."""
+        """Returns the delay of a message in seconds, and may close its sender's connection."""
         if len(data) < 8 or int.from_bytes(data[4:6]) != self.kind.api_key or stream.port == stream.peer[1]:
             return 0.0
         if self.sender not in ("", stream.life.name) or self.port not in (0, stream.peer[1]):
@@ -70,7 +70,7 @@ class Late(NamedTuple):
 
 
 def late_requests(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
-    """Lets requests of one kind be late, of which some are given up by their senders."""
+    """Makes requests of one kind late; their senders give up some of them."""
     seconds = chance.choice([(0.1, 1.0), (1.0, 4.0), (2.0, 9.0)])
     share = chance.choice([0.05, 0.3, 0.3, 1.0])
     return _rule(faults, Late(chance.choice(CHANGING), chance, share, seconds, chance.choice([0.0, 0.5, 1.0])))
@@ -83,9 +83,9 @@ def _rule(faults: Faults, rule: Late) -> Undo:
 
 
 def unsteady_follower(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
-    """Lets a broker fall behind, come back, and fall behind again or lose what its disk has not fsynced.
+    """Makes a broker lag, catch up, and lag again or lose unsynced records.
 
-    Meanwhile the changes of ISRs are late, and repeated by the leaders: one that brought it in comes when it is out.
+    Meanwhile the changes of ISRs are late, and repeated by the leaders: one that adds it arrives when it lags.
     """
     node = faults.cluster.nodes[fault.node]
     name = node.name

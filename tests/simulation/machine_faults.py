@@ -1,6 +1,6 @@
-"""How disks and clocks fail in a simulation: slow, full, torn and old disks; clocks that jump, run fast or slow.
+"""Faults of disks and clocks in a simulation: slow, full, torn and old disks; clocks that jump, run fast or slow.
 
-Knows nothing of plans. A disk that fails ends its node: all logs are on it. The process is started again and again.
+Knows nothing of plans. A failing disk ends its node, since it has all logs. The process is restarted repeatedly.
 """
 
 import errno
@@ -14,11 +14,11 @@ from tests.simulation.node import SimulatedNode
 SPACE = ("write", "create", "makedirs")
 """Changes that need space on a disk."""
 RATES = (0.5, 0.9, 0.99, 1.01, 1.1, 2.0)
-"""How fast a clock can run."""
+"""The rates of clocks."""
 
 
 def slow_disk(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
-    """Lets what waits for the disk wait longer."""
+    """Delays operations that wait for the disk."""
     node = faults.cluster.nodes[fault.node]
     node.disk_delay_s = chance.choice([0.05, 0.5, 2.0])
 
@@ -29,7 +29,7 @@ def slow_disk(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
 
 
 def full_disk(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
-    """Leaves no space on a disk for a while. Files can be deleted, truncated, renamed and fsynced."""
+    """Fills a disk for a while. Files can still be deleted, truncated, renamed and fsynced."""
     node = faults.cluster.nodes[fault.node]
     if node.server is None or not _may_stop(faults, node):
         return None
@@ -43,7 +43,7 @@ def full_disk(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
 
 
 def failing_write(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
-    """Lets one of the next changes on a disk fail; of a write, any part may be done."""
+    """Makes one of the next changes on a disk fail; a write may be partly done."""
     node = faults.cluster.nodes[fault.node]
     if node.server is None or not _may_stop(faults, node):
         return None
@@ -57,7 +57,7 @@ def failing_write(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
 
 
 def _may_stop(faults: Faults, node: SimulatedNode) -> bool:
-    """Returns whether a node may stop within the next time; then it counts as one whose disk fails."""
+    """Returns whether a node may stop soon; it is then one with a failing disk."""
     if faults.is_alone(node.id) or node.id in faults.failing:
         return False
     faults.failing.add(node.id)
@@ -65,10 +65,10 @@ def _may_stop(faults: Faults, node: SimulatedNode) -> bool:
 
 
 def old_copy(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
-    """Starts a node on a copy of its disk that was taken a while before.
+    """Starts a node with an older copy of its disk.
 
-    A broker may do that when its disk may forget; a voter when all others have all that is committed, and know who
-    leads: otherwise committed records, and votes that count, can be on its disk and on one other that is down.
+    That is allowed for a broker whose disk may lose records, and for a voter if all others have all committed records
+    and know the leader: otherwise committed records, and votes, may be only on its disk and on one other that is down.
     """
     node = faults.cluster.nodes[fault.node]
     if node.life is None:
@@ -102,7 +102,7 @@ def _all_voters_agree(faults: Faults) -> bool:
 
 
 def clock_jump(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
-    """Puts the clock of a machine ahead or back; it is put right in the end."""
+    """Moves the clock of a machine forward or back; it is corrected in the end."""
     clock = faults.cluster.nodes[fault.node].clock
     jump = chance.choice([-3_600_000, -5_000, -200, 200, 5_000, 3_600_000])
     clock.skew_ms += jump
@@ -114,7 +114,7 @@ def clock_jump(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
 
 
 def clock_drift(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
-    """Lets the clock and the timers of a machine run fast or slow for a while."""
+    """Makes the clock and the timers of a machine fast or slow for a while."""
     clock = faults.cluster.nodes[fault.node].clock
     if clock.rate != 1.0:
         return None

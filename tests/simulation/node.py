@@ -21,22 +21,22 @@ from tests.simulation.network import Network
 
 DIRECTORY = "/barnabas"
 ROUNDING_S = 1e-9
-"""A timer of a clock that runs fast or slow comes so much later: never before its time by that clock."""
+"""The additional delay of a timer of a fast or slow clock, so that it never fires before its time."""
 
 
 class NodeClock:
-    """The clock of one machine, which may be ahead of the others or behind them."""
+    """The clock of one machine, which may differ from the others."""
 
     START_MS = 1_700_000_000_000
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
         self.skew_ms = 0
-        self.rate = 1.0  #: seconds that pass in one of the loop's
+        self.rate = 1.0  #: its seconds per second of the loop
         self._ahead = 0.0
 
     def run_at(self, rate: float) -> None:
-        """Lets the clock run fast or slow from now on."""
+        """Makes the clock fast or slow from now on."""
         self._ahead += self._loop.now * (self.rate - rate)
         self.rate = rate
 
@@ -48,7 +48,7 @@ class NodeClock:
 
 
 class NodeScheduler:
-    """The timers of one machine, which run as fast as its clock."""
+    """The timers of one machine, at the rate of its clock."""
 
     def __init__(self, loop: SimulatedLoop, clock: NodeClock) -> None:
         self._loop, self._clock = loop, clock
@@ -60,7 +60,7 @@ class NodeScheduler:
 
 
 class SimulatedNode:
-    """A node and its disk, which is kept when its process ends.
+    """A node and its disk, which outlives its process.
 
     :param properties: its configs, without ids and directories
     """
@@ -80,7 +80,7 @@ class SimulatedNode:
         self.process: Server | None = None  #: from its start to its end
         self.server: Server | None = None  #: while it is up
         self.life: Life | None = None
-        self.fatal: list[str] = []  #: why it could not go on
+        self.fatal: list[str] = []  #: its fatal errors
         self._disk_error: tuple[int, tuple[str, ...]] | None = None
         self.disk_delay_s = 0.002
         self.written = hashlib.blake2b(digest_size=16)
@@ -101,7 +101,7 @@ class SimulatedNode:
             self.files.fail_now(error[0], *error[1])
 
     def put_in(self, files: FaultyFiles) -> None:
-        """Puts in another disk. The node does not run."""
+        """Replaces the disk of a node that does not run."""
         assert self.life is None, f"node {self.id} runs"
         self.files = self._watched(files)
 
@@ -115,7 +115,7 @@ class SimulatedNode:
         self.written.update(f"{self.loop.now!r} {file.path} {len(data)} ".encode() + data)
 
     def format(self, cluster_id: str) -> None:
-        """Makes the log directory one of that cluster."""
+        """Formats the log directory for that cluster."""
         self.files.makedirs(DIRECTORY)
         properties = MetaProperties(cluster_id, self.id, random_uuid(self.random.randbytes))
         meta_properties.write(self.files, DIRECTORY, properties)
@@ -126,7 +126,7 @@ class SimulatedNode:
         return self.server is not None
 
     def start(self) -> "asyncio.Task[None]":
-        """Starts the process; the task ends when the node is up, or has failed to come up."""
+        """Starts the process; the task ends when the node is up, or its start has failed."""
         assert self.life is None, f"node {self.id} runs"
         life = self.life = Life(self.name)
         self.starting = self.loop.create_task(self._run(life), context=life.context)
@@ -155,7 +155,7 @@ class SimulatedNode:
         self.network.say(f"{self.name} cannot go on: {reason}")
 
     def stop(self) -> "asyncio.Task[None]":
-        """Stops the process cleanly; the task ends when it has."""
+        """Stops the process cleanly; the task ends when it has stopped."""
         life, server = self.life, self.server
         assert life is not None
         assert server is not None
@@ -169,7 +169,7 @@ class SimulatedNode:
         return self.loop.create_task(stop(), context=life.context)
 
     def kill(self, *, power_cut: bool) -> None:
-        """Ends the process at once. :param power_cut: whether what was not fsynced may be gone from its disk"""
+        """Kills the process. :param power_cut: whether its disk may lose unsynced writes"""
         life, self.life, self.server, self.process = self.life, None, None, None
         if life is None:
             return
@@ -178,11 +178,11 @@ class SimulatedNode:
         self.files = self._watched(self.files.survivor(power_cut=power_cut, chance=self.random))
 
     def pause(self) -> None:
-        """Stops the process for a while (SIGSTOP)."""
+        """Suspends the process (SIGSTOP)."""
         if self.life is not None:
             self.life.is_paused = True
 
     def resume(self) -> None:
-        """Lets it go on (SIGCONT)."""
+        """Resumes the process (SIGCONT)."""
         if self.life is not None and self.life.is_paused:
             self.loop.resume(self.life)

@@ -1,6 +1,6 @@
-"""Which faults a run has: a plan by a seed.
+"""The faults of a run: a plan from a seed.
 
-Knows nothing of how faults are done.
+Knows nothing of how faults are injected.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ WEIGHTS = (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1, 4, 3, 2, 3, 2, 1)
 
 
 def plan(random: Random, nodes: Sequence[int], begin: float, end: float) -> list[Fault]:
-    """Returns faults between two moments."""
+    """Returns faults between two times."""
     found = []
     length = end - begin
     for _ in range(random.choice([2, 4, 8, 16])):

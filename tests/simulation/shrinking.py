@@ -1,6 +1,6 @@
-"""Makes a failing run smaller: fewer faults, a shorter time, and still a failure.
+"""Shrinks a failing run: fewer faults and a shorter time, with the same failure.
 
-Knows nothing of what fails. Each try is a run of its own.
+Knows nothing of the failure. Each attempt is a run.
 """
 
 from collections.abc import Callable
@@ -23,10 +23,10 @@ class Shrunk(NamedTuple):
 
 
 def shrink(seed: int, failed: Outcome, *, seconds: float, again: Run = run, **settings: Any) -> Shrunk:
-    """Returns a smaller run of a seed that fails. Nothing is smaller if the failure does not come again.
+    """Returns a smaller run of a seed that fails. Nothing is removed if the failure does not happen again.
 
-    First all faults go that came after the failure, then halves, quarters and so on of the others, then the end of
-    the time.
+    First all faults after the failure are removed, then halves, quarters and so on of the others, then the end of the
+    time.
     """
     tries = 0
 
@@ -53,5 +53,5 @@ def shrink(seed: int, failed: Outcome, *, seconds: float, again: Run = run, **se
 
 
 def batches(numbers: list[int], size: int) -> list[frozenset[int]]:
-    """Cuts numbers into runs of that size."""
+    """Splits numbers into groups of that size."""
     return [frozenset(numbers[at : at + size]) for at in range(0, len(numbers), size)]

@@ -8,7 +8,7 @@ from tests.simulation.run import run
 SECONDS = 8
 ENOUGH_SEEDS = 500
 IN_THE_GATE = 40
-AT_ONCE = ("count_the_leader_only", "append_retries")  #: the first seeds find them: these are in the gate
+AT_ONCE = ("count_the_leader_only", "append_retries")  #: the first seeds find them, so they are in the default run
 
 
 @pytest.mark.parametrize(

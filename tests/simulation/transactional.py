@@ -1,6 +1,7 @@
-"""A transactional producer of a simulation: it writes to several partitions, and commits or aborts (KIP-98, KIP-890).
+"""A transactional producer of a simulation, which writes to several partitions, and commits or aborts (KIP-98,
+KIP-890).
 
-Knows nothing of faults. Its transactions go into a history with their outcomes.
+Knows nothing of faults. Its transactions are in the history with their outcomes.
 """
 
 from collections import defaultdict
@@ -20,10 +21,10 @@ RATE_S = 0.2
 
 
 class TransactionalProducer(CoordinatedClient):
-    """One transaction after the other, with a transactional id of its own.
+    """One transaction after the other, with its own transactional id.
 
-    What fails is aborted by InitProducerId, as clients do. A commit whose outcome cannot be learned counts as one that
-    may have taken effect.
+    A failed transaction is aborted by InitProducerId, as clients do. A commit with an unknown outcome is recorded as
+    one that may have taken effect.
     """
 
     coordinator_type = TRANSACTIONS
@@ -59,7 +60,7 @@ class TransactionalProducer(CoordinatedClient):
     # ------------------------------------------------------------ transactions
 
     async def _transaction(self) -> None:
-        """Does one transaction. :raises KafkaError: it has failed, or its outcome is not known"""
+        """Runs one transaction. :raises KafkaError: it has failed, or its outcome is unknown"""
         producer = f"{self.name}/{self.producer_id}/{self.epoch}"
         operation = Operation(self.name, TRANSACTION, FAIL, self.loop.now, producer=producer)
         try:
@@ -88,7 +89,7 @@ class TransactionalProducer(CoordinatedClient):
             send.offset = base_offset + index if base_offset >= 0 else -1
 
     async def _produce(self, place: Place, data: bytes) -> int:
-        """Sends a batch. Returns its offset, -1 if that is not known. :raises KafkaError: it is not acknowledged"""
+        """Sends a batch. Returns its offset, -1 if it is unknown. :raises KafkaError: it is not acknowledged"""
         part = ProduceRequest.TopicProduceData.PartitionProduceData(index=place[1], records=memoryview(data))
         try:
             leader = await self.leader(*place)

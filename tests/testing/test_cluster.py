@@ -1,4 +1,4 @@
-"""A cluster of three brokers in this process: what tests of other projects do with it."""
+"""A cluster of three brokers in this process, as tests of other projects use it."""
 
 import pytest
 from kafka import KafkaAdminClient
@@ -6,7 +6,7 @@ from kafka import KafkaAdminClient
 from barnabas.errors import TopicAlreadyExists, UnknownTopicOrPartition
 from barnabas.testing import Cluster
 
-# Fencing takes as long as a session: shorter ones than the defaults keep these tests short.
+# Fencing takes a session's time, so shorter sessions make these tests faster.
 SESSIONS = {"broker.heartbeat.interval.ms": 100, "broker.session.timeout.ms": 1000}
 
 

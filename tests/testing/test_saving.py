@@ -34,7 +34,7 @@ def values(broker, topic="orders", **options):
 
 
 def committed(broker, offset=None, group="cooks"):
-    """What the group has committed; commits first if there is an offset."""
+    """Returns the group's committed offset; commits first if there is an offset."""
     there = TopicPartition("orders", 0)
     consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id=group, enable_auto_commit=False)
     try:
@@ -76,7 +76,7 @@ def test_a_state_is_kept_in_a_file_and_restored_in_another_broker(broker, tmp_pa
         other.restore(State.read(file))
         assert values(other) == [b"tea"]
         assert committed(other) == 1
-        send(other, "orders", b"milk", enable_idempotence=True)  # by a producer id that the log does not know
+        send(other, "orders", b"milk", enable_idempotence=True)  # with a producer id that the log does not have
         assert values(other) == [b"tea", b"milk"]
     with pytest.raises(ValueError, match="not the saved state"):
         State.from_bytes(b"no")

@@ -92,7 +92,7 @@ def test_a_wrong_password_and_a_strange_certificate_are_refused():
 
 @pytest.mark.parametrize("keywords", [{"users": {"alice": "a", "bob": "b", "root": "c"}}, {"tls": True}])
 def test_acls(keywords):
-    """By the user's name, also where the certificate says who it is; after a reset as at the beginning."""
+    """By the user's name, even if a certificate identifies the client; after a reset as at the beginning."""
     acls = [allow("alice", "write", topic="ord", prefixed=True), allow("bob", "read", topic="orders"),
             allow("bob", "read", group="*"), deny("bob", "read", topic="orders", host="10.0.0.1")]  # fmt: skip
     with Broker(**keywords, acls=acls, super_users="User:root") as broker:

@@ -1,4 +1,4 @@
-"""A broker whose clock a test turns."""
+"""A broker with a clock that a test advances."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from barnabas.testing.turning import TurnedClock
 
 
 def advanced(clock, seconds, begin):
-    """What was called, with the clock's seconds since the beginning, when it is turned on."""
+    """Returns the calls of an advance, with the clock's seconds since the beginning."""
     called = []
 
     async def run():

@@ -34,7 +34,7 @@ EVERYTHING = Filter((), (), -1, None, 0)
 
 
 def loaded(records):
-    """A shard that has read these."""
+    """Returns a shard that has loaded these records."""
     clock = ManualClock()
     shard = TransactionShard(
         TransactionConfig(),

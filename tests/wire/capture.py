@@ -1,4 +1,4 @@
-"""A proxy that writes down what clients and a broker say to each other, as the golden files next door.
+"""A proxy that records the messages of clients and a broker, as the golden files of these tests.
 
     python tests/wire/capture.py 19092 127.0.0.1:9092 tests/wire/golden
 
@@ -20,7 +20,7 @@ LIMIT = 700
 
 
 class Recorder:
-    """Keeps bodies in a directory, one file a message and version."""
+    """Keeps bodies in a directory, one file for each message and version."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
@@ -35,7 +35,7 @@ class Recorder:
 
 
 async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen: Callable[[bytes], None]) -> None:
-    """Pass frames on, one by one, after ``seen`` has been told of each."""
+    """Passes frames on, one by one, after calling ``seen`` with each."""
     try:
         while True:
             prefix = await reader.readexactly(4)

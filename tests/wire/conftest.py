@@ -1,4 +1,4 @@
-"""What the tests of the codec share: values of every declared structure at every version, for Hypothesis to choose."""
+"""Fixtures of the codec's tests: values of every declared structure at every version, for Hypothesis."""
 
 import functools
 import os
@@ -20,7 +20,7 @@ NATURALS = {"H": 16, "I": 32}
 TEXTS = st.text(max_size=8) | st.sampled_from(["x" * 126, "x" * 127, "ä" * 100, "x" * 20_000])
 BLOBS = st.binary(max_size=8) | st.sampled_from([b"y" * 126, b"y" * 127, bytes(300)])
 
-# Few examples that are the same every time; BARNABAS_EXAMPLES=500 looks further.
+# Few examples that are the same in each run; BARNABAS_EXAMPLES=500 uses more.
 settings.register_profile(
     "wire",
     max_examples=int(os.environ.get("BARNABAS_EXAMPLES", "6")),
@@ -34,7 +34,7 @@ Leaf = Callable[[Field], st.SearchStrategy[Any] | None]
 
 
 def leaf(field: Field) -> st.SearchStrategy[Any]:
-    """Any value that a field of that type can have, arrays and null aside."""
+    """Returns any value of a field of that type, except arrays and null."""
     if isinstance(field.kind, Fixed):
         format = field.kind.format
         if format in INTEGERS:
@@ -49,7 +49,7 @@ def leaf(field: Field) -> st.SearchStrategy[Any]:
 
 @functools.cache
 def values(cls: type[Struct], version: int, chosen: Leaf = lambda field: None) -> st.SearchStrategy[Any]:
-    """Structures with the fields of that version; ``chosen`` may narrow what the leaves hold."""
+    """Returns structures with the fields of that version; ``chosen`` may restrict the leaves."""
     given = {}
     for field in cls.wire_fields():
         if version in field.versions:
@@ -74,7 +74,7 @@ def any_value() -> Callable[..., st.SearchStrategy[Any]]:
 
 
 def random_value(cls: type[Struct], version: int, chance: random.Random) -> Struct:
-    """A small structure with something in every field: one or two elements, seldom null, tags mostly there."""
+    """Returns a small structure with a value in every field: one or two elements, rarely null, mostly with tags."""
     given = {}
     for field in cls.wire_fields():
         if version in field.versions:
@@ -103,7 +103,7 @@ Sample = tuple[type[Message], int, bytes]
 
 @pytest.fixture(scope="session")
 def samples() -> list[Sample]:
-    """Of every declared message at every version one that is valid: class, version, bytes."""
+    """Returns a valid sample of every declared message at every version: class, version, bytes."""
     chance = random.Random(18)
     return [
         (cls, version, random_value(cls, version, chance).encode(version=version))

@@ -1,6 +1,6 @@
-"""The records of ``__transaction_state`` as construct reads them for the inspection tools: a second reading of them.
+"""The records of ``__transaction_state``, decoded with construct by the inspection tools.
 
-Nobody else's Python knows these; what Apache Kafka's own classes write of them is in golden/.
+No other Python library has them; golden/ has those of Apache Kafka's own classes.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ WIRE = settings.get_profile("wire")
 
 
 def as_read(structure: Struct) -> dict[str, Any]:
-    """The fields as construct gives them, but for the frame of tags in the partitions, which has none."""
+    """Returns the fields as construct does, except for the tags in the partitions."""
     found = {}
     for field in structure.wire_fields():
         value = getattr(structure, field.name)
@@ -38,7 +38,7 @@ def without_tags(value: Any) -> Any:
 @settings(parent=WIRE)
 def test_same_fields(any_value: Callable[..., Any], version: int, data: st.DataObject) -> None:
     value = data.draw(any_value(TransactionLogValue, version))
-    value.transaction_status = data.draw(st.sampled_from([-1, 8, 127]))  # the states that have a name are shown by it
+    value.transaction_status = data.draw(st.sampled_from([-1, 8, 127]))  # known states are shown by name
     transactional_id = data.draw(st.text(max_size=40))
     key, fields = transaction_record(encode_key(transactional_id), encode_value(value, version))
     assert key == {"type": "TransactionLog", "transactional_id": transactional_id}

@@ -1,4 +1,4 @@
-"""The same bytes as kafka-python's codec, both ways, for every API and version that both have."""
+"""Encoding and decoding compared with kafka-python's codec, for every API and version of both."""
 
 import importlib
 import pkgutil
@@ -43,14 +43,14 @@ SHARED = [
 
 
 def converted(structure: Struct, their: Any, version: int) -> Any:
-    """The structure in kafka-python's classes; fields are paired by their order."""
+    """Returns the structure in kafka-python's classes; fields are paired by their order."""
     given = {}
     mine = [field for field in structure.wire_fields() if version in field.versions]
     others = [field for field in their._struct._fields if field.for_version_q(version)]
     for field, other in zip(mine, others, strict=True):
         value = getattr(structure, field.name)
         if field.tag is not None and value == field.default:
-            continue  # kafka-python would write a structure of defaults, which Apache Kafka leaves off
+            continue  # kafka-python would write a structure of defaults, which Apache Kafka omits
         if isinstance(field.kind, type) and value is not None:
             inner = getattr(their, other.type_str.removeprefix("[]"))
             if field.is_array:
@@ -81,5 +81,5 @@ def test_same_bytes(any_value: Callable[..., Any], cls: type[Message], version: 
     assert bytes(converted(message, theirs, version).encode(version=version)) == encoded
     assert cls.decode(encoded, version=version) == message
     decoded = theirs.decode(encoded, version=version)
-    decoded._header = None  # which some of its classes look at, and decode() leaves out
+    decoded._header = None  # which some of its classes use, and decode() omits
     assert bytes(decoded.encode(version=version)) == encoded

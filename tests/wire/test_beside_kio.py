@@ -1,7 +1,7 @@
-"""The same bytes as kio's codec, both ways, for every API and version that both have.
+"""Encoding and decoding compared with kio's codec, for every API and version of both.
 
-kio's classes are typed more narrowly than the wire is: error codes, durations and moments are chosen so that it has
-them. Fields are paired by their order.
+kio's classes have narrower types than the wire: error codes, durations and times are chosen so that they are valid.
+Fields are paired by their order.
 """
 
 import dataclasses
@@ -30,12 +30,12 @@ WIRE = settings.get_profile("wire")
 ERRORS = st.sampled_from([int(code) for code in ErrorCode])
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 CLASSES = {**declared(), "RequestHeader": RequestHeader, "ResponseHeader": ResponseHeader}
-#: kio writes tagged structures of defaults in them, which Apache Kafka leaves off (golden/apache has it).
+#: kio writes tagged structures of defaults in them, which Apache Kafka omits (golden/apache has it).
 DEFAULTS_WRITTEN = {"FetchSnapshotResponse", "UpdateRaftVoterResponse"}
 
 
 def kio_classes() -> dict[tuple[str, int], str]:
-    """Where kio keeps its class of that name and version, for all the messages that are ours as well."""
+    """Returns the module of kio's class for each name and version that both have."""
     found = {}
     for versions in schema_name_map.values():
         for version, kinds in versions.items():
@@ -59,7 +59,7 @@ def narrowed(field: Field) -> st.SearchStrategy[Any] | None:
 
 
 def converted(structure: Struct, their: Any, version: int) -> Any:
-    """The structure in kio's classes."""
+    """Returns the structure in kio's classes."""
     mine = [field for field in structure.wire_fields() if version in field.versions]
     given = {}
     for field, other in zip(mine, dataclasses.fields(their), strict=True):
@@ -91,7 +91,7 @@ def converted_value(value: Any, field: Field, other: Any, version: int) -> Any:
 
 
 def class_within(hint: Any) -> Any:
-    """The dataclass in ``X``, ``X | None`` or ``tuple[X, ...]``."""
+    """Returns the dataclass in ``X``, ``X | None`` or ``tuple[X, ...]``."""
     if dataclasses.is_dataclass(hint):
         return hint
     return next(found for each in getattr(hint, "__args__", ()) if (found := class_within(each)) is not None)

@@ -1,6 +1,6 @@
-"""Our declarations against Apache's own schemas, as the kafka-python wheel ships them: what the wire knows, and names.
+"""The declarations, compared with Apache's own schemas in the kafka-python wheel.
 
-The schemas are read as files: nothing of kafka-python runs here.
+The schemas are read as files; no code of kafka-python runs here.
 """
 
 import importlib.util
@@ -24,9 +24,9 @@ assert SPEC is not None
 assert SPEC.origin is not None
 SCHEMAS = pathlib.Path(SPEC.origin).parent / "protocol/schemas/resources"
 SHIPPED = sorted(set(CLASSES) & {path.stem for path in SCHEMAS.glob("*.json")})
-#: What Apache Kafka 4.4 calls otherwise than the schemas that are shipped.
+#: Names that differ between Apache Kafka 4.4 and the schemas of the wheel.
 RENAMED = {"TxnOffsetCommitRequest": {"generation_id": "generation_id_or_member_epoch"}}
-#: Where the schemas have no default, the one of the type.
+#: The defaults of types, for fields without a default in the schemas.
 DEFAULTS: dict[str, Any] = {
     "bool": False,
     "string": "",
@@ -104,7 +104,7 @@ def kind_of(kind: Any) -> str:
 
 
 def agree(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> None:
-    """Assert that the fields are the same; a default that we do not give, because it must be given, is not compared."""
+    """Checks that the fields are equal; a default that we do not have, because it is required, is not compared."""
     assert [field["name"] for field in ours] == [field["name"] for field in theirs]
     for mine, other in zip(ours, theirs, strict=True):
         if mine["default"] is MISSING or mine["name"] == "error_message":
@@ -136,7 +136,7 @@ def every_version(cls: type[Message]) -> range:
 
 
 def test_what_the_schemas_know_is_known() -> None:
-    """The check above is worth something only while it covers the APIs: 52 of them, both ways, and the headers."""
+    """The check above must cover the APIs: 52 of them, both ways, and the headers."""
     assert len([name for name in SHIPPED if name.endswith(("Request", "Response"))]) == 2 * 52
 
 

@@ -1,4 +1,4 @@
-"""Bytes of others, kept in golden/: they decode, encode to the same bytes again, and no part of them passes for all."""
+"""Bytes of other programs in golden/: they decode, encode to the same bytes again, and no part of them is valid."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ CLASSES: dict[str, Any] = {**declared(), "RequestHeader": RequestHeader, "Respon
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 CAPTURED = sorted(path.stem for path in GOLDEN.glob("*.hex"))
 WRITTEN = sorted(path.stem for path in (GOLDEN / "apache").glob("*.txt"))
-#: Newer than Apache Kafka 4.3.1, whose classes wrote the rest.
+#: Newer than Apache Kafka 4.3.1, whose classes wrote the others.
 UNWRITTEN = {
     "ApiVersionsRequest v5",
     "ApiVersionsResponse v5",
@@ -74,7 +74,7 @@ def test_every_version_of_every_message_is_covered() -> None:
 
 
 def as_json(structure: Struct, version: int) -> dict[str, Any]:
-    """The fields of that version as Apache Kafka's JsonConverters have them; tagged ones only if they are there."""
+    """Returns the fields of that version as Apache Kafka's JsonConverters do; tagged ones only if they are present."""
     found = {}
     for field in structure.wire_fields():
         value = getattr(structure, field.name)

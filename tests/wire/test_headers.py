@@ -1,4 +1,4 @@
-"""Request headers of both kinds, and those that clients should not have sent."""
+"""Request headers of both kinds, and invalid ones."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_the_client_id_is_never_compact() -> None:
 
 
 def test_what_apache_tolerates() -> None:
-    """A client id of length -2 is null, one that is not UTF-8 is taken, unknown tags are skipped."""
+    """A client id of length -2 is null, one that is not UTF-8 is accepted, unknown tags are skipped."""
     header, at = read_request_header(bytes.fromhex("0001 000b 00000007 fffe"))
     assert (header.client_id, at) == (None, 10)
     header, at = read_request_header(bytes.fromhex("0001 000b 00000007 0002 ff61"))
@@ -39,7 +39,7 @@ def test_what_apache_tolerates() -> None:
 
 
 def test_versions_that_nobody_has() -> None:
-    """Far above: flexible, as a newer client means it. Below zero: not."""
+    """Versions far above are flexible, as those of newer clients. Versions below zero are not."""
     assert request_header_version(18, 99) == 2
     assert request_header_version(18, -1) == 1
     assert request_header_version(47, 99) == 1

@@ -1,4 +1,4 @@
-"""Any bytes decode to a message or raise MalformedMessage, and use memory in proportion to their size only."""
+"""Any bytes decode to a message or raise MalformedMessage, with memory in proportion to their size."""
 
 import random
 import tracemalloc
@@ -16,14 +16,14 @@ from barnabas.wire.messages.metadata_records import decode_metadata_record
 MUTATIONS = 100_000
 
 PARTS = 24
-"""Of what takes minutes on a busy machine: several workers have some places of each message."""
+"""The number of parts of slow tests: several workers each have some positions of each message."""
 
-#: Lengths that claim the world: as int32, as int16 twice, as compact varints.
+#: Lengths that are too large: as int32, as int16 twice, as compact varints.
 LIES = [bytes.fromhex(lie) for lie in ("7fffffff", "40000000", "80000000", "ffffffff07", "ffffffff0f", "ffffff7f")]
 
 
 def outcome(cls: Any, version: int, data: bytes) -> Any:
-    """What decoding gives; raises what is not MalformedMessage."""
+    """Returns the result of decoding; raises other errors than MalformedMessage."""
     try:
         return cls.decode(data, version=version)
     except MalformedMessage as error:
@@ -40,7 +40,7 @@ def test_no_proper_prefix_is_a_message(samples: list[Any]) -> None:
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
-    """``data`` with one to three small disasters."""
+    """Returns ``data`` with one to three mutations."""
     found = bytearray(data)
     for _ in range(chance.randint(1, 3)):
         at = chance.randrange(len(found) + 1)
@@ -74,7 +74,7 @@ def test_mutations_give_a_message_or_malformed(samples: list[Any]) -> None:
 
 
 def test_what_mutations_give_can_be_written(samples: list[Any]) -> None:
-    """Whatever was read can be written, and comes back the same: nothing half-read gets through."""
+    """Decoded messages can be encoded, and decode to the same again: nothing is decoded partly."""
     chance = random.Random(1924)
     for cls, version, data in samples:
         found = outcome(cls, version, mutated(data, chance))
@@ -87,7 +87,7 @@ def test_what_mutations_give_can_be_written(samples: list[Any]) -> None:
     "part", [pytest.param(each, marks=[pytest.mark.long] if each % 8 else []) for each in range(PARTS)]
 )
 def test_lengths_that_lie_cost_no_memory(samples: list[Any], part: int) -> None:
-    """A length that claims megabytes, at every place of every message: what is taken stays in proportion."""
+    """For a length of megabytes at every position of every message, memory stays in proportion."""
     newest = [
         (cls, version, data) for cls, version, data in samples if version in (cls.versions.last, cls.flexible.first - 1)
     ]

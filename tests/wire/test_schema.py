@@ -19,7 +19,7 @@ class Inner(Struct):
 
 
 class Everything(Struct):
-    """A field of each kind, so that each is seen beside each."""
+    """A field of each kind, so that each is next to each."""
 
     a: int8
     b: int16

@@ -18,10 +18,10 @@ def test_uvarints_come_back(value: int) -> None:
 @pytest.mark.parametrize(
     ("data", "value"),
     [
-        ("8000", 0),  # longer than need be, which is no reason to refuse it
+        ("8000", 0),  # longer than necessary, which is valid
         ("ffffffff07", 2**31 - 1),
-        ("ffffffff0f", -1),  # 32 bits with a sign
-        ("ffffffff7f", -1),  # what is beyond 32 bits falls off, as it does in ByteUtils.readUnsignedVarint
+        ("ffffffff0f", -1),  # signed 32 bits
+        ("ffffffff7f", -1),  # bits beyond 32 are dropped, as in ByteUtils.readUnsignedVarint
     ],
 )
 def test_odd_uvarints_read_as_in_apache(data: str, value: int) -> None:

@@ -12,7 +12,7 @@ from barnabas.cli.dumping.rows import Row, Source
 
 @pytest.fixture
 def dumped(tmp_path: Path) -> Callable[..., list[Row]]:
-    """The rows of a file with that name and those bytes."""
+    """Returns the rows of a file with that name and those bytes."""
 
     def dump(name: str, data: bytes, **options: object) -> list[Row]:
         path = tmp_path / name

@@ -1,4 +1,4 @@
-"""Records of internal topics: construct's reading beside the wire's, and beside what Apache Kafka wrote."""
+"""Records of internal topics: construct's decoding, compared with the wire's, and with records of Apache Kafka."""
 
 import base64
 from pathlib import Path
@@ -27,7 +27,7 @@ DECLARED = {
 
 
 def plain(value, version, is_uuid=False):
-    """A structure of the wire as dictionaries, UUIDs as text."""
+    """Returns a structure of the wire as dictionaries, with UUIDs as text."""
     if isinstance(value, Struct):
         return {
             field.name: plain(getattr(value, field.name), version, getattr(field.kind, "format", "") == "16s")
@@ -67,13 +67,13 @@ def test_control_records_of_apache_kafka(name, cls):
     assert results == name
     for line in (APACHE / f"{cls.__name__}.txt").read_text().splitlines():
         version, data = int(line.split()[0]), bytearray.fromhex(line.split()[1])
-        data[0:2] = version.to_bytes(2)  # the first field is the version itself; the samples have any number in it
+        data[0:2] = version.to_bytes(2)  # the first field is the version, which is random in the samples
         expected = plain(cls.decode(bytes(data), version=version), version)
         assert control.plain(layout.parse(bytes(data))) == without_defaults(expected, version)
 
 
 def without_defaults(value, version):
-    """A voter has no directory in version 0: nothing, there, and not a default."""
+    """Removes the directory of a voter in version 0, which does not have it."""
     if isinstance(value, list):
         return [without_defaults(each, version) for each in value]
     if isinstance(value, dict):

@@ -22,7 +22,7 @@ from tests.registering import registration
 
 
 class Slow:
-    """Node metadata whose log reaches the disk by :meth:`flush` only."""
+    """Node metadata whose log is flushed only by :meth:`flush`."""
 
     def __init__(self, opener):
         self.metadata = opener.started()
@@ -118,7 +118,7 @@ def test_lost_leadership_takes_back_what_is_not_committed(slow):
 def test_a_refused_command_leaves_nothing(slow):
     end = slow.log.log_end_offset
     slow.submit(UpdateFeatures([FeatureUpdate("transaction.version", 9)]))
-    slow.submit(AllocateProducerIds)  # no command at all
+    slow.submit(AllocateProducerIds)  # not a command
     assert slow.answers == [InvalidUpdateVersion, UnknownServerError]
     assert slow.log.log_end_offset == end
 
@@ -141,7 +141,7 @@ def test_a_command_of_a_callback_is_decided_on_what_is_committed(slow):
 
 @pytest.mark.parametrize("batch_bytes", [8 << 20, 1500])
 def test_a_broker_epoch_is_the_offset_of_its_first_record(open_metadata, batches_of, monkeypatch, batch_bytes):
-    """Whatever stands before it: control records, the beginning of a transaction. Changes of partitions come first."""
+    """Whatever precedes it: control records, the beginning of a transaction. Changes of partitions come first."""
     metadata = open_metadata.started()
     metadata.submit(CreateTopics([NewTopic("orders", 40, 1)]))
     metadata.update_features(FeatureUpdate("kraft.version", 1))

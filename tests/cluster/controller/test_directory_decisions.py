@@ -22,7 +22,7 @@ def orders(make_cluster):
 
 
 def assign(cluster, *assignments, broker_id=1, topic="orders"):
-    """The classes of the errors that are answered."""
+    """Returns the classes of the errors."""
     topic_id = cluster.topic(topic).id
     epoch = cluster.image.brokers[broker_id].epoch if broker_id in cluster.image.brokers else 7
     filled = [(topic_id if each[0] is None else each[0], *each[1:]) for each in assignments]

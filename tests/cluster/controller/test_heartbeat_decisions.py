@@ -1,4 +1,4 @@
-"""The life of brokers between their registrations: fenced, unfenced, and shut down in order."""
+"""The states of brokers between their registrations: fenced, unfenced, and controlled shutdown."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""ISRs that leaders ask for, and the reassignments that they complete."""
+"""ISRs that leaders propose, and the reassignments that they complete."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def four(make_cluster):
 
 
 def alter(cluster, *isr, by=1, index=0, **fields):
-    """Asks with the epochs that there are, if no others are given. Returns the result."""
+    """Proposes an ISR, by default with the current epochs. Returns the result."""
     partition, topic_id = cluster.partition("orders"), fields.pop("topic_id", cluster.topic("orders").id)
     epochs = {broker.id: broker.epoch for broker in cluster.image.brokers.values()}
     own = fields.pop("epoch", epochs.get(by, -1))
@@ -157,7 +157,7 @@ def test_a_reassignment_without_new_replicas_ends_at_once(four):
 
 
 def test_a_reassignment_goes_elsewhere(four):
-    """Without new replicas Apache Kafka keeps those that were being added, until the reassignment is called off."""
+    """Without new replicas Apache Kafka keeps those that were being added, until the reassignment is cancelled."""
     move(four, 4, 1)
     move(four, 2, 3)
     partition = four.partition("orders")

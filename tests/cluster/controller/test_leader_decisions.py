@@ -126,7 +126,7 @@ def test_an_unclean_election_without_anybody(three):
         ([], None, [1], 1),
         ([], None, [2], -1),
         ([], None, None, -1),
-        ([2], [1], None, -1),  # the ISR has what the eligible one may lack
+        ([2], [1], None, -1),  # the ISR has records that the eligible replica may lack
         ([2], None, None, -1),
     ],
 )
@@ -139,14 +139,14 @@ def test_a_partition_without_a_leader_gets_one_that_has_everything(three, isr, e
 
 
 def test_a_leader_out_of_the_eligible_ones_is_in_sync_alone(three):
-    """What a clean stop of a single Apache node leaves behind (KIP-966)."""
+    """The state after a clean shutdown of a single node of Apache Kafka (KIP-966)."""
     set_partition(three, leader=-1, isr=[], eligible_leader_replicas=[1], last_known_elr=[1], leader_recovery_state=1)
     fence(three, 1)
     three.heartbeat(1)
     partition = three.partition("orders")
     assert (partition.isr, partition.elr, partition.last_known_elr) == ((1,), (), ())
     assert partition.leader_epoch == 2
-    assert partition.leader_recovery_state == 1  # until the leader says that it has recovered
+    assert partition.leader_recovery_state == 1  # until the leader has recovered
 
 
 # ---------------------------------------------------------------- reassignment

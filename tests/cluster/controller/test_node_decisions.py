@@ -45,7 +45,7 @@ def test_a_stranger_is_not_unfenced(cluster):
 
 
 def test_a_broker_that_was_not_fenced_when_it_stopped_cleanly_leads_again_in_a_new_epoch(cluster):
-    """Its session is over, and nobody has fenced it yet."""
+    """Its session has expired, but it is not fenced yet."""
     cluster.create(NewTopic("orders", 1, 1))
     before = cluster.partition("orders")
     cluster.start(1, previous_epoch=cluster.image.brokers[1].epoch)

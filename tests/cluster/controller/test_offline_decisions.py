@@ -16,7 +16,7 @@ UNCLEAN = 1
 
 @pytest.fixture
 def cluster(make_cluster):
-    """Brokers 1, which has two directories, and 2; "mine" is on broker 1 alone, "ours" on both; in A and in B."""
+    """Brokers 1, with two directories, and 2; "mine" is only on broker 1, "ours" on both; in A and in B."""
     cluster = make_cluster(())
     cluster.start(1, log_dirs=[A, B])
     cluster.start(2)

@@ -1,4 +1,4 @@
-"""The entities and values of valid quotas, and the records of a change."""
+"""Valid entities and values of quotas, and the records of a change."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def cluster(make_cluster):
 
 
 def alter(cluster, *alterations, **options):
-    """The text of each entity's error, or None."""
+    """Returns the message of each entity's error, or None."""
     before = cluster.image.quotas
     wanted = [QuotaAlteration(entity, list(values.items())) for entity, values in alterations]
     results = cluster.submit(AlterClientQuotas(wanted, **options))

@@ -27,7 +27,7 @@ def delete(user="alice", mechanism=SHA_256):
 
 
 def alter(cluster, *changes):
-    """The text of each user's error, or None."""
+    """Returns the message of each user's error, or None."""
     deletions = [each for each in changes if isinstance(each, ScramDeletion)]
     upsertions = [each for each in changes if isinstance(each, ScramUpsertion)]
     results = cluster.submit(AlterUserScramCredentials(deletions, upsertions))

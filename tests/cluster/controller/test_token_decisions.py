@@ -96,7 +96,7 @@ def test_refusals(cluster, command):
 
 
 def test_the_order_of_refusals(cluster):
-    """Apache Kafka looks first at the expiry to renew a token, and first at the requester to let it expire."""
+    """Apache Kafka checks the expiry first to renew a token, and the requester first to expire it."""
     _, hmac = create(cluster)
     cluster.time_ms += DAY_MS + 1
     with pytest.raises(DelegationTokenExpired):

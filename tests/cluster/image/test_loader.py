@@ -51,7 +51,7 @@ def test_a_transaction_is_published_when_it_ends(loader, ends):
     loader.committed([batch(1, BeginTransactionRecord(), topic("a"))])
     assert loader.is_in_transaction
     loader.committed([batch(3, topic("b"))])
-    assert (loader.image.offset, names(loader.image.topics_by_name)) == (0, ["before"])  # a snapshot stands for that
+    assert (loader.image.offset, names(loader.image.topics_by_name)) == (0, ["before"])  # the snapshot's state
     loader.committed([batch(4, ends)])
     is_committed = isinstance(ends, EndTransactionRecord)
     assert loader.published == [["before"], ["a", "b"]][: 1 + is_committed]

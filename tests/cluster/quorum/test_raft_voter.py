@@ -13,7 +13,7 @@ from tests.cluster.quorum.voting import CLUSTER_ID, Walk
 
 
 def settled(walk):
-    """Lets the quorum come to rest. Returns the leader."""
+    """Runs until the quorum is idle. Returns the leader."""
     walk.heal()
     before = len(walk.commits)
     walk.run(15, faults=False)
@@ -42,7 +42,7 @@ def test_voters_that_know_no_pre_votes():
 
 
 class AnswersBeforeTheDisk(RaftVoter):
-    """Counts what is in its log, not what is on its disk."""
+    """Counts its log, instead of the fsynced part of it."""
 
     def synced_offset(self):
         return self.metadata_log.log.log_end_offset
@@ -52,7 +52,7 @@ class AnswersBeforeTheDisk(RaftVoter):
 
 
 class IsActiveAtOnce(RaftVoter):
-    """Decides before it knows what is committed."""
+    """Becomes active before it knows the committed records."""
 
     @property
     def is_leader(self):
@@ -60,7 +60,7 @@ class IsActiveAtOnce(RaftVoter):
 
 
 class CommitsAnEarlierEpoch(RaftVoter):
-    """Commits what a majority has, although no record of its own epoch is among it."""
+    """Commits the records of a majority, even without a record of its own epoch."""
 
     def _turn(self):
         super()._turn()
@@ -105,6 +105,6 @@ def test_a_voter_whose_vote_cannot_be_stored_stops():
 
 
 def vote_of(member):
-    """Asks for a vote in a new epoch."""
+    """Requests a vote in a new epoch."""
     message = AskVote(ReplicaKey(1), 1, LogEnd(0, 0), pre_vote=False)
     return vote_request(message, ReplicaKey(member.id, bytes([member.id]) * 16), CLUSTER_ID)

@@ -30,7 +30,7 @@ def image(epoch: int, leader: int = LEADER) -> PartitionImage:
 
 
 def new_partition(node_id: int, epoch: int = 0, index: int = 0, topic: str = "t", **config: int) -> Partition:
-    """A partition of node 1 or 2, of which node 1 is the leader."""
+    """Returns a partition of node 1 or 2, whose leader is node 1."""
     files = MemoryFiles()
     files.makedirs("/data")
     services = LogServices(LogDirectory(files, "/data"))
@@ -41,19 +41,19 @@ def new_partition(node_id: int, epoch: int = 0, index: int = 0, topic: str = "t"
 
 
 def become(partition: Partition, epoch: int, leader: int = LEADER) -> None:
-    """Has the partition follow, or lead, in that epoch."""
+    """Makes the partition a follower, or a leader, in that epoch."""
     of_image = image(epoch, leader)
     (partition.become_leader if leader == partition.node_id else partition.become_follower)(of_image)
 
 
 def batch(*values: bytes, epoch: int = 0, base_offset: int = 0) -> bytes:
-    """A batch as a leader stores it."""
+    """Returns a batch as a leader stores it."""
     made = RecordBatch.parse(bytearray(build_batch([(None, value, 0) for value in values])))
     made.stamp(base_offset, epoch)
     return bytes(made.buffer)
 
 
 def append(partition: Partition, *values: bytes) -> None:
-    """Appends a batch on the leader, and has everything committed."""
+    """Appends a batch on the leader, and commits everything."""
     partition.append(RecordBatch.parse(bytearray(build_batch([(None, value, 0) for value in values]))), 0)
     partition.log.maybe_set_high_watermark(partition.log.log_end_offset)

@@ -26,7 +26,7 @@ class Leading:
         self.looks.discard(look)
 
     def look(self):
-        """Half the time of the lag is over."""
+        """Runs the periodic check, after half the time of the lag."""
         for look in list(self.looks):
             look()
 
@@ -34,7 +34,7 @@ class Leading:
         self.brokers[broker_id] = self.brokers[broker_id]._replace(**changes)
 
     def commit(self):
-        """The controller takes the first change, and says so."""
+        """Commits the first change as the controller, and responds."""
         change, done = self.proposed.pop(0)
         done(CommittedIsr(change.leader_epoch, change.partition_epoch + 1, tuple(change.isr)), None)
 

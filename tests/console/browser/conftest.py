@@ -1,6 +1,6 @@
 """Debian's chromium, driven by playwright, at the console of a broker. Without it these tests are skipped.
 
-Nothing is fetched: axe-core, which checks pages for accessibility, is looked for where BARNABAS_AXE names it.
+Nothing is downloaded: axe-core, which checks the accessibility of pages, is expected at BARNABAS_AXE.
 """
 
 import json
@@ -85,14 +85,14 @@ PATTERNS = [(method, path, compile_path(path)[0]) for method, path in ADDRESSES]
 
 
 def address_of(method: str, url: str) -> str | None:
-    """The page or action that answers a request; None for the files beside the pages."""
+    """Returns the page or action of a request; None for static files."""
     path = urlsplit(url).path
     found = (f"{each} {known}" for each, known, pattern in PATTERNS if each == method and pattern.match(path))
     return next(found, None)
 
 
 def does(*actions: str) -> Callable:
-    """Says what a test does, of ``ADDRESSES``; its ``page`` checks that it did."""
+    """Declares which ``ADDRESSES`` a test uses; its ``page`` checks that it did."""
 
     def marked(test: Callable) -> Callable:
         test.does = frozenset(actions)
@@ -103,7 +103,7 @@ def does(*actions: str) -> Callable:
 
 @pytest.fixture
 def page(request, browser, url):
-    """A page that fails its test where a script fails, or the Content-Security-Policy refuses something."""
+    """A page that fails its test if a script fails, or the Content-Security-Policy refuses something."""
     context = browser.new_context(base_url=url, viewport={"width": 1280, "height": 800})
     page = context.new_page()
     page.set_default_timeout(60_000)
@@ -122,7 +122,7 @@ def page(request, browser, url):
 
 @pytest.fixture(scope="module")
 def axe():
-    """The text of axe-core."""
+    """Returns the text of axe-core."""
     where = os.environ.get("BARNABAS_AXE", "node_modules/axe-core/axe.min.js")
     if not Path(where).is_file():
         pytest.skip("axe-core is not installed: npm install --no-save axe-core")

@@ -1,4 +1,4 @@
-"""Records of consumer groups, as far as no scenario shows them."""
+"""Records of consumer groups that no scenario has."""
 
 from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.consumer.member import Member

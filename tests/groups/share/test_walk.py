@@ -98,7 +98,7 @@ class Walker:
             assert state_of(now) == state_of(then)
 
     def settle(self) -> None:
-        """Stops all failures, and lets all members send heartbeats."""
+        """Ends all failures, and sends heartbeats of all members."""
         for line in ("mend", "release", "persister works", "persister answers", "topic w"):
             self.do(line)
         silent = 0
@@ -138,7 +138,7 @@ class Walker:
         assert all(("g", *at) in self.world.persister.kept for at in wanted)
 
     def end(self) -> None:
-        """Lets all sessions time out, deletes the group, and checks that its state is deleted."""
+        """Expires all sessions, deletes the group, and checks that its state is deleted."""
         self.do("restart")
         self.do("advance 2m")
         group = self.world.group()

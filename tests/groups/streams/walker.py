@@ -1,4 +1,4 @@
-"""Random members that join, run tasks, fall silent and come back, and a check of who runs which task."""
+"""Random members that join, run tasks, stop and return, and a check of the tasks' owners."""
 
 from collections import Counter
 
@@ -53,13 +53,13 @@ class Walker:
             self.heed(runner, self.world.command(f"beat {runner.name}"))
 
     def ack(self, runner: Runner) -> None:
-        """The member revokes its tasks, and confirms it."""
+        """Makes the member revoke its tasks, and confirm it."""
         if runner.is_in:
             runner.running = runner.active_tasks
             self.heed(runner, self.world.command(f"ack {runner.name}"))
 
     def lose(self, runner: Runner) -> None:
-        """The response is lost, and the member sends the request again."""
+        """Loses the response; the member repeats the request."""
         if runner.is_in:
             epoch, tasks = runner.epoch, runner.tasks
             self.world.command(f"beat {runner.name}")

@@ -1,4 +1,4 @@
-"""The clients that random operations are made with, each behind the same interface; by name in `CLIENTS`."""
+"""The clients of random operations, with a common interface; by name in `CLIENTS`."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ NEWER = "confluent-kafka-848"
 
 
 class Client(NamedTuple):
-    """How to make this client's producers (bootstrap, transactional id or None) and consumers."""
+    """Creates this client's producers (bootstrap, transactional id or None) and consumers."""
 
     producer: Callable[..., Producer]
     consumer: Callable[..., Consumer]

@@ -1,4 +1,4 @@
-"""aiokafka behind the workers' interface, on a loop in a thread of its own. Knows its library only."""
+"""aiokafka with the workers' interface, on a loop in its own thread. Knows nothing but its library."""
 
 import asyncio
 import contextlib
@@ -13,17 +13,17 @@ from aiokafka.errors import KafkaError
 from tests.history.clients import base
 from tests.history.clients.base import REQUEST_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS, WAIT_S, Given, Lost, Refused, Sent
 
-logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)  # its complaints are about the faults that are the point
+logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)  # its messages are about intended faults
 
 COMMON: dict[str, Any] = {"request_timeout_ms": REQUEST_TIMEOUT_MS, "retry_backoff_ms": 20}
 
 
 class Loop:
-    """One event loop for all of them."""
+    """One event loop for all clients."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self.loop.set_exception_handler(lambda *_: None)  # of futures that the library forgets when it fails
+        self.loop.set_exception_handler(lambda *_: None)  # for futures that the library drops after a failure
         threading.Thread(target=self.loop.run_forever, name="aiokafka", daemon=True).start()
 
     def run(self, coroutine: Coroutine[Any, Any, Any], seconds: float = WAIT_S) -> Any:
@@ -95,7 +95,7 @@ class Producer(base.Producer):
         LOOP.run(self.inner.abort_transaction())
 
     def abandon(self) -> None:
-        """There is no way to drop it without its goodbyes but to take its connections away first."""
+        """Closes its connections first, which is the only way to drop it without a goodbye."""
         if self.inner is not None:
             inner, self.inner = self.inner, None
             with contextlib.suppress(Lost):
@@ -111,7 +111,7 @@ async def kill(producer: Any) -> None:
 
 
 class Moves(base.Moves, ConsumerRebalanceListener):
-    """As this library wants to have it."""
+    """The listener of this library."""
 
 
 class Consumer(base.Consumer):

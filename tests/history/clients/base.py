@@ -1,4 +1,4 @@
-"""The interface of clients for workers, and their errors. Knows no library."""
+"""The interface of clients for workers, and their errors. Knows nothing of libraries."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -6,31 +6,31 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 WAIT_S = 20.0
-"""How long anything is tried before its outcome is taken to be unknown."""
+"""The time after which the outcome of an operation is unknown, in seconds."""
 
 TRANSACTION_TIMEOUT_MS = 8000
-"""After how long the coordinator aborts what an abandoned producer left open."""
+"""The time after which the coordinator aborts a transaction of an abandoned producer."""
 
 REQUEST_TIMEOUT_MS = 3000
-"""After how long a client takes an answer for lost: well before proxies bring late what was sent (see faults.py)."""
+"""The request time-out of clients: shorter than the delays of late requests (see faults.py)."""
 
 MAX_POLL_INTERVAL_MS = 10_000
-"""How long a group waits for a member that does not come back, be it that its process is stuck."""
+"""The time that a group waits for a member that does not return, even if its process hangs."""
 
 BEGINNING, END = -2, -1
-"""Offsets to assign that stand for where a partition begins and ends."""
+"""Offsets that denote the first and the end offset of a partition."""
 
 
 class Refused(Exception):
-    """It did not happen. A transaction in which this was said is to be aborted; its producer may go on after that."""
+    """It did not happen. A transaction has to be aborted then; its producer may continue."""
 
 
 class Lost(Exception):
-    """Nobody knows whether it happened, or the producer cannot go on: it is to be abandoned."""
+    """The outcome is unknown, or the producer cannot continue: it has to be abandoned."""
 
 
 class Given(NamedTuple):
-    """A record that a consumer was given."""
+    """A record that a consumer has read."""
 
     key: str
     offset: int
@@ -38,7 +38,7 @@ class Given(NamedTuple):
 
 
 class Sent:
-    """A record on its way. ``offset`` is None until it is acknowledged; -1: it was, but where was not told."""
+    """A record in flight. ``offset`` is None until it is acknowledged; -1 if the acknowledgement had no offset."""
 
     __slots__ = ("error", "offset")
 
@@ -52,18 +52,18 @@ class Sent:
 
 
 class Producer(ABC):
-    """Idempotent; transactional when it was given an id. All raise `Refused` or `Lost`, and nothing else."""
+    """Idempotent, and transactional with an id. All methods raise only `Refused` or `Lost`."""
 
     @abstractmethod
     def start(self) -> None:
-        """Get ready; with a transactional id, end what its last owner left open and fence it."""
+        """Initializes the producer; with a transactional id, it fences the last owner and aborts its transaction."""
 
     @abstractmethod
     def send(self, key: str, value: bytes) -> Sent: ...
 
     @abstractmethod
     def flush(self) -> None:
-        """Wait until all that was sent is acknowledged or given up."""
+        """Waits until all records are acknowledged or given up."""
 
     @abstractmethod
     def begin(self) -> None: ...
@@ -79,16 +79,16 @@ class Producer(ABC):
 
     @abstractmethod
     def abandon(self) -> None:
-        """Let go of it as a process does that is killed: say nothing to the broker."""
+        """Drops it like a killed process: without a message to the broker."""
 
 
 class Consumer(ABC):
-    """Made with a group and an isolation level. ``moved`` says whether its positions changed but by reading."""
+    """Created with a group and an isolation level. ``moved`` is whether its positions changed other than by reading."""
 
     group: str
     moved: bool = False
     complaint: str = ""
-    """What the library said last, in place of a record; for who looks at the history."""
+    """The last error of the library instead of a record, for readers of the history."""
 
     @abstractmethod
     def assign(self, offsets: Mapping[str, int]) -> None: ...
@@ -98,18 +98,18 @@ class Consumer(ABC):
 
     @abstractmethod
     def poll(self, count: int, seconds: float) -> list[Given]:
-        """At most so many records, within so many seconds; what goes wrong on the way is left to the library."""
+        """Returns at most this number of records, within this time; the library handles errors."""
 
     @abstractmethod
     def assignment(self) -> list[str]: ...
 
     @abstractmethod
     def rewind(self) -> None:
-        """Go on from the committed offsets in all partitions; raises `Lost`."""
+        """Continues from the committed offsets in all partitions; raises `Lost`."""
 
     @abstractmethod
     def commit(self) -> None:
-        """Commit the positions of a group's member, if that works."""
+        """Commits the positions of a group's member, if possible."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -119,7 +119,7 @@ class Consumer(ABC):
 
 
 def place(key: str) -> tuple[str, int]:
-    """The topic and partition of a key."""
+    """Returns the topic and partition of a key."""
     topic, _, partition = key.rpartition("-")
     return topic, int(partition)
 
@@ -129,7 +129,7 @@ def key_of(topic: str, partition: int) -> str:
 
 
 def within(seconds: float, call: Callable[..., Any], *arguments: Any) -> Any:
-    """What the call returns or raises; `Lost` when it takes longer, in which case it is left to itself."""
+    """Returns or raises the result of the call; raises `Lost` if it takes longer, and abandons it."""
     done: list[Any] = []
     failed: list[BaseException] = []
 
@@ -150,7 +150,7 @@ def within(seconds: float, call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class Moves:
-    """Notes rebalances for the consumer: its next record may have any offset."""
+    """Records rebalances for the consumer: its next record may have any offset."""
 
     def __init__(self, consumer: Consumer) -> None:
         self.consumer = consumer

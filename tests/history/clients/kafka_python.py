@@ -1,4 +1,4 @@
-"""kafka-python behind the workers' interface. Knows its library only."""
+"""kafka-python with the workers' interface. Knows nothing but its library."""
 
 import contextlib
 import logging
@@ -12,7 +12,7 @@ from kafka.structs import OffsetAndMetadata
 from tests.history.clients import base
 from tests.history.clients.base import REQUEST_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS, WAIT_S, Given, Lost, Refused, Sent
 
-logging.getLogger("kafka").setLevel(logging.CRITICAL + 1)  # its complaints are about the faults that are the point
+logging.getLogger("kafka").setLevel(logging.CRITICAL + 1)  # its messages are about intended faults
 
 COMMON: dict[str, Any] = {
     "request_timeout_ms": REQUEST_TIMEOUT_MS,
@@ -81,7 +81,7 @@ class Producer(base.Producer):
     @staticmethod
     @contextlib.contextmanager
     def _lost() -> Iterator[None]:
-        """The library makes no difference between what did not happen and what may have."""
+        """The library does not distinguish between failed operations and those with an unknown outcome."""
         try:
             yield
         except Lost:
@@ -90,7 +90,7 @@ class Producer(base.Producer):
             raise Lost(repr(error)) from error
 
     def abandon(self) -> None:
-        """Its close() would flush first, and fail at that."""
+        """Its close() would flush first, which fails."""
         if self.inner is not None:
             inner, self.inner = self.inner, None
             inner._unregister_cleanup()
@@ -99,7 +99,7 @@ class Producer(base.Producer):
 
 
 class Moves(base.Moves, ConsumerRebalanceListener):
-    """As this library wants to have it."""
+    """The listener of this library."""
 
 
 class Consumer(base.Consumer):

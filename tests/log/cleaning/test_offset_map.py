@@ -43,7 +43,7 @@ def test_a_full_map():
     assert known.add(body(b"a", b"b", None, b"a"), 4, 10, 0)
     assert len(known) == 2
     assert not known.add(body(None, b"c", None, b"a", b"d"), 5, 14, 0)
-    # A full map does not update known keys either, as in Apache Kafka.
+    # A full map does not update known keys, either, as in Apache Kafka.
     assert (known.latest, known.latest_offset) == ({b"a": 13, b"b": 11, b"c": 15}, 15)
 
 

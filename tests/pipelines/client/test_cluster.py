@@ -1,4 +1,4 @@
-"""A cluster as a client sees it, against a broker in this process."""
+"""The client of a cluster, against a broker in this process."""
 
 import contextlib
 import os
@@ -130,7 +130,7 @@ def test_a_child_has_connections_of_its_own_and_leaves_its_parent_s_alone(broker
     kept = Cluster.of(settings(broker.bootstrap_servers))
     assert kept.partitions("orders") == [0, 1, 2]
     child = os.fork()
-    if child == 0:  # nothing of pytest may run on in here
+    if child == 0:  # pytest must not continue here
         status = 1
         try:
             mine = Cluster.of(settings(broker.bootstrap_servers))

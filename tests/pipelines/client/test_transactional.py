@@ -1,4 +1,4 @@
-"""Transactions that are committed, taken back, fenced and left behind; coordinators that go away meanwhile."""
+"""Transactions that are committed, aborted, fenced and abandoned, and coordinators that stop meanwhile."""
 
 import uuid
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ MARKER = TopicPartition("__consumer_offsets", 3)
 
 
 class Forgetful(Cluster):
-    """Loses the answer to the first request of each of these kinds."""
+    """Loses the response to the first request of each of these kinds."""
 
     lost: set[type] = set()
 

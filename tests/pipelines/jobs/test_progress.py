@@ -9,7 +9,7 @@ from barnabas.pipelines.jobs.progress import COUNTED, Progress, ProgressReporter
 
 
 class Query:
-    """A streaming query of which only the progress is known."""
+    """A streaming query with only its progress."""
 
     name = None
 

@@ -13,7 +13,7 @@ SPARK = object()
 
 
 class Query:
-    """A query behind Spark Connect: it ends after some looks, or when it is stopped."""
+    """A query behind Spark Connect, which ends after some checks, or when it is stopped."""
 
     def __init__(self, looks=None, *, error=None, busy=0, name=None):
         self.name, self.ticks, self.error, self.busy = name, looks, error, busy

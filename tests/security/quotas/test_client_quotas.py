@@ -12,7 +12,7 @@ ALICE, APP, ANY_APP = (("user", True, "alice"),), (("client-id", True, "app"),),
 
 
 class Node:
-    """Quotas, and a clock that only the test moves."""
+    """Quotas, and a clock that only the test advances."""
 
     def __init__(self, *quotas):
         self.clock = ManualClock()

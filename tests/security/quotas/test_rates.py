@@ -1,4 +1,4 @@
-"""Measured usage and throttle times by Kafka's arithmetic, with a manual clock."""
+"""Measured usage and throttle times with Kafka's arithmetic, and a manual clock."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_a_sample_is_used_until_it_is_full():
     rate = Rate(Windows(number=3, length_ms=100))
     for at in (0, 50, 100, 150, 200, 250, 300, 350):
         rate.record(1, at)
-    # The samples of 100 and later, and that of 0, whose last event is 300 ms ago: no more than that counts.
+    # The samples from 100 on, and that of 0, whose last event is 300 ms ago.
     assert rate.throttle_ms(1, 350) == 6 * SECOND - 250
 
 

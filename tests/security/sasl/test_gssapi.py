@@ -1,4 +1,4 @@
-"""GSSAPI against a key distribution center of this test, where there is one; and what is checked without it."""
+"""GSSAPI with a key distribution center of this test, if installed, and the checks without it."""
 
 import importlib.util
 import shutil
@@ -34,7 +34,7 @@ def realm():
 
 
 def free_ports():
-    """The first of some unused ports; a realm takes up to ten in a row."""
+    """Returns the first of some unused ports; a realm needs up to ten consecutive ones."""
     import socket
 
     while True:
@@ -58,7 +58,7 @@ def client(realm):
 
 
 def established(exchange, context):
-    """Goes on until the server offers its security layers, and returns what it offers."""
+    """Continues until the server offers its security layers, and returns them."""
     token = context.step()
     while not context.complete:
         answer, result = exchange.evaluate(token)

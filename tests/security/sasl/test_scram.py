@@ -1,4 +1,4 @@
-"""SCRAM: the example of RFC 7677, a client of its own, and messages that Apache Kafka accepts or refuses."""
+"""SCRAM: the example of RFC 7677, its own client, and messages that Apache Kafka accepts or refuses."""
 
 import base64
 import hashlib
@@ -140,7 +140,7 @@ def test_a_proof_of_another_length_has_no_answer(tamper):
 
 @pytest.mark.parametrize("iterations", [0, 2**31 - 1])
 def test_absurd_iterations_cost_the_broker_nothing(iterations):
-    """They are the client's to make: the broker has the keys already."""
+    """The client computes them: the broker has the keys already."""
     credential = credential_of("SCRAM-SHA-256", b"secret", b"salt")._replace(iterations=iterations)
     users = SimpleNamespace(of_user=lambda name, mechanism: credential)
     answer, _ = Scram("SCRAM-SHA-256", users, bytes).begin(lambda: 0).evaluate(b"n,,n=alice,r=x")

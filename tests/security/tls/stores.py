@@ -1,4 +1,4 @@
-"""Keys and certificates of the tests' own, made for the run."""
+"""Keys and certificates of the tests, created for the run."""
 
 import trustme
 from cryptography.hazmat.primitives.serialization import (
@@ -13,7 +13,7 @@ PASSWORD = "changeit"
 
 
 def key_pem(certificate: trustme.LeafCert, password: str | None = None) -> str:
-    """The private key as PKCS #8, the only form that Java reads."""
+    """Returns the private key as PKCS #8, the only form that Java reads."""
     key = load_pem_private_key(certificate.private_key_pem.bytes(), None)
     protection = NoEncryption() if password is None else BestAvailableEncryption(password.encode())
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection).decode()
@@ -26,7 +26,7 @@ def chain_pem(certificate: trustme.LeafCert) -> str:
 def inline(
     authority: trustme.CA, certificate: trustme.LeafCert, *, prefix: str = "", password: str | None = None
 ) -> dict[str, str]:
-    """The configs of a key store and a trust store that are not in files."""
+    """Returns the configs of a key store and a trust store that are not in files."""
     configs = {
         "ssl.keystore.type": "PEM",
         "ssl.keystore.key": key_pem(certificate, password),

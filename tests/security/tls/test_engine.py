@@ -1,4 +1,4 @@
-"""The context that a listener's configs make."""
+"""The TLS context of a listener's configs."""
 
 import contextlib
 import os
@@ -39,7 +39,7 @@ def engine(authority, **given):
 
 
 def negotiated(engine, authority, **client):
-    """Version and cipher that a client and the engine agree on."""
+    """Returns the version and cipher that a client and the engine negotiate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     authority.configure_trust(context)
     for name, value in client.items():

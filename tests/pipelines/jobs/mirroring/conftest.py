@@ -62,21 +62,21 @@ class Pair:
         assert producer.flush(30) == 0
 
     def values(self, topic: str, *, committed: bool = True) -> list[bytes | None]:
-        """What the target holds, in the order of offsets within each partition."""
+        """Returns the values in the target, in the order of offsets within each partition."""
         return [record.value for record in self.target.records(topic, committed=committed)]
 
     def delete(self, topic: str, *, target: bool = False) -> None:
-        """Delete a topic of the source, or of the target."""
+        """Deletes a topic of the source, or of the target."""
         admin = self.clusters(self.spec())[target].admin()
         admin.delete_topics([topic])
         admin.close()
 
     def commit(self, group: str, topic: str, offset: int, partition: int = 0) -> None:
-        """For a group of the source that has no members."""
+        """Commits for a group of the source without members."""
         self.clusters(self.spec())[0].commit(group, {TopicPartition(topic, partition): offset})
 
     def committed(self, group: str, topic: str, partition: int = 0) -> int | None:
-        """What a group has committed at the target."""
+        """Returns the committed offset of a group in the target."""
         key = TopicPartition(topic, partition)
         found = self.clusters(self.spec())[1].committed(group, [key]).get(key)
         return None if found is None else int(found.offset)
@@ -92,7 +92,7 @@ def pair() -> Iterator[Pair]:
 
 
 def read_checkpoint(key: bytes, value: bytes) -> Checkpoint:
-    """A record of MirrorMaker's checkpoints, as its ``RemoteClusterUtils`` reads it."""
+    """Decodes a record of MirrorMaker's checkpoints, as ``RemoteClusterUtils`` does."""
     group, rest = _read_string(key)
     topic, rest = _read_string(rest)
     (partition,) = struct.unpack(">i", rest)

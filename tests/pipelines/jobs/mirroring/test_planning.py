@@ -60,7 +60,7 @@ def test_ranges() -> None:
         {TopicPartition("a", 0): 12},
     )
     assert found == [
-        Range("a", 0, 7, 9, "1", "s.a", 12),  # the target has more than the checkpoint tells
+        Range("a", 0, 7, 9, "1", "s.a", 12),  # the target has more than the checkpoint
         Range("a", 2, 1, 4, "1", "s.a", 0),  # a new partition
-        Range("old", 0, 0, 3, "3", "s.old", 0),  # made again: from its beginning
+        Range("old", 0, 0, 3, "3", "s.old", 0),  # created again: from its beginning
     ]

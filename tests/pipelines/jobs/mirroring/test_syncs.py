@@ -1,4 +1,4 @@
-"""Translation of offsets, held against partitions that are mirrored record by record in a model."""
+"""Translation of offsets, compared with a model that mirrors record by record."""
 
 import random
 
@@ -24,13 +24,13 @@ PLACE = Place("prague.orders", 3)
 
 
 class Mirrored:
-    """A partition of the source with holes, mirrored piece by piece among markers and strangers' records."""
+    """A partition of the source with gaps, mirrored piece by piece, between markers and other producers' records."""
 
     def __init__(
         self, chance: random.Random, pieces: int, hole: float, stranger: float, *, has_runs: bool = False
     ) -> None:
         self.history = History()
-        self.target_of: dict[int, int] = {}  #: by offset of the source, of those that hold a record
+        self.target_of: dict[int, int] = {}  #: by offset of the source, for offsets with a record
         offset, end = chance.randrange(1000), chance.randrange(50)
         self.first = offset
         for number in range(pieces):
@@ -54,7 +54,7 @@ class Mirrored:
         self.last = offset
 
     def exact(self, offset: int) -> int | None:
-        """Where the first record at or beyond `offset` is."""
+        """Returns the target offset of the first record at or after `offset`."""
         return min((target for source, target in self.target_of.items() if source >= offset), default=None)
 
 

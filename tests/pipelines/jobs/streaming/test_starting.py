@@ -13,7 +13,7 @@ from barnabas.testing import Broker
 
 @pytest.mark.parametrize(("delivery", "end"), [("exactly-once", 2), ("at-least-once", 3)])
 def test_latest_is_before_a_transaction_that_is_still_open(delivery: str, end: int) -> None:
-    """Who reads what is committed would otherwise find the topic to end before its start, which is lost data."""
+    """For read_committed the topic would otherwise end before the start, which is data loss."""
     with Broker() as broker:
         broker.create_topic("orders")
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="other")
