@@ -25,18 +25,18 @@ class Stored(NamedTuple):
 
 
 class SchemaRegistry:
-    """What it holds, and what it was requests; ``user`` is what it wants as user:password."""
+    """The registered schemas, and the requests; ``user`` is the required ``user:password``."""
 
     def __init__(self, url: str, user: str | None) -> None:
         self.url, self.user = url, user
         self.schemas: list[Stored] = []
         self.subjects: dict[str, list[int]] = {}
         self.requests: list[str] = []
-        self.serialized = True  #: gives Protobuf as descriptors to who asks for it so, as Confluent's does
+        self.serialized = True  #: whether a request may ask for Protobuf as descriptors, as with Confluent's registry
         self._lock = threading.Lock()
 
     def register(self, subject: str, stored: Stored) -> int:
-        """The id, under which it is written once."""
+        """Returns the id of the schema; the same schema gets the same id."""
         with self._lock:
             if stored not in self.schemas:
                 self.schemas.append(stored)
