@@ -73,7 +73,7 @@ class Counting:
             try:
                 counts = apis[type(request)]
             except KeyError:
-                counts = apis[type(request)] = ApiCounts(api.versions.last)
+                counts = apis[type(request)] = ApiCounts(request.versions.last)  # listeners may offer fewer
             counts.left -= 1
             if counts.left <= 0:
                 return timed(counts, api, request, context)

@@ -252,7 +252,7 @@ def test_a_batch_that_was_appended_has_not_failed_for_its_topic(base_offset, fai
     )
     topic = ProduceResponse.TopicProduceResponse(name="orders", partition_responses=[row])
     response = ProduceResponse(responses=[topic])
-    api = SimpleNamespace(versions=ProduceRequest.versions, handle=lambda request, context: response)
+    api = SimpleNamespace(handle=lambda request, context: response)
     context = SimpleNamespace(broker=SimpleNamespace(authorizer=None), api_version=9, client_id="teller")
     counting = Counting(lambda: 0.0)
     counting.handle(api, ProduceRequest(acks=-1, timeout_ms=1, topic_data=[]), context)
