@@ -105,6 +105,8 @@ class Router:
             request = self._fetches.outside(request, connection, session_id)
         if refused:
             request = selected(request, lambda *place: place in refused, self._topic_name)
+        if self.is_led(request):
+            request = without_leader_epochs(request)
         if isinstance(request, ShareFetchRequest | ShareAcknowledgeRequest):
             if not refused:
                 return [part]
@@ -179,6 +181,17 @@ class Router:
         if session.stays(request, parts):
             return [Part(next(iter(parts)), request)]
         return [Part(*each) for each in parts.items()]
+
+
+def without_leader_epochs(structure: Any) -> Any:
+    """Returns a copy of a request that leaders of any epoch answer: that of the recording may be fenced now."""
+    values = {}
+    for field in structure.wire_fields():
+        value = getattr(structure, field.name)
+        if field.is_array and isinstance(field.kind, type) and value:
+            value = [without_leader_epochs(each) for each in value]
+        values[field.name] = -1 if field.name == "current_leader_epoch" else value
+    return type(structure)(**values)
 
 
 def with_only(request: Any, keys: set[str]) -> Any:

@@ -84,7 +84,7 @@ class Translation:
         return recorded + self._shifts.get(scope[:2], 0)
 
     def learn(self, meaning: Meaning, scope: Scope, recorded: Any, replayed: Any) -> None:
-        """Stores the value of this run for a value of the recording, unless there is one."""
+        """Stores the value of this run for a value of the recording, unless there is one; the newest leader epoch."""
         if not is_given(recorded) or not is_given(replayed):
             return
         if meaning is Meaning.OFFSET:
@@ -94,7 +94,11 @@ class Translation:
             for pair in zip(recorded.split(","), replayed.split(","), strict=False):
                 self.learn(meaning, scope, *pair)
         elif (of := _KEYS.get(meaning)) is not None:
-            self._values.setdefault((meaning, of(scope), _plain(recorded)), _plain(replayed))
+            key, value = (meaning, of(scope), _plain(recorded)), _plain(replayed)
+            if meaning is Meaning.LEADER_EPOCH:
+                self._values[key] = max(self._values.get(key, value), value)
+            else:
+                self._values.setdefault(key, value)
 
     def knows(self, meaning: Meaning, scope: Scope, recorded: Any) -> bool:
         """Returns whether the value of this run is known for a value of the recording."""

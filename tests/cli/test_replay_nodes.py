@@ -1,5 +1,6 @@
 """``barnabas replay`` if the recorded cluster, or the target, has several brokers."""
 
+import threading
 from contextlib import contextmanager
 
 import pytest
@@ -142,3 +143,23 @@ def test_only_what_a_leader_refuses_is_sent_again(produced_to_one, capsys, broke
         ends = [consumer.get_watermark_offsets(TopicPartition("orders", each), timeout=30)[1] for each in range(3)]
         consumer.close()
     assert ends == [1, 1, 1]
+
+
+def test_a_leader_that_moves_in_the_middle(recordings, capsys):
+    with Cluster(3) as cluster:
+        moved = []
+        rule = cluster.faults.add(api="AddPartitionsToTxn", nth=3, delay=0.2)
+
+        def moving():
+            rule.wait_for_hits(1, timeout=60)
+            leader = cluster.leader("orders", 2)
+            cluster.move_leader("orders", 2, next(each for each in cluster.node_ids if each != leader))
+            moved.append(leader)
+
+        thread = threading.Thread(target=moving)
+        thread.start()
+        code, printed = replay(capsys, recordings[3], cluster.bootstrap_servers)
+        thread.join()
+    assert moved
+    assert printed.splitlines()[1:] == []
+    assert code == 0

@@ -14,6 +14,7 @@ from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorResponse
 from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest
@@ -162,7 +163,7 @@ def test_groups_and_transactional_ids_go_to_their_coordinators(router):
     }
 
 
-def test_lists_are_asked_of_every_node_and_the_rest_of_the_default(router):
+def test_lists_go_to_every_node_and_the_rest_to_the_default(router):
     assert [part.address for part in route(router, ListGroupsRequest())] == [ONE, TWO, THREE]
     assert [part.address for part in route(router, MetadataRequest(topics=None))] == [ONE]
 
@@ -283,6 +284,19 @@ def test_refused_partitions_of_a_fetch_session_are_fetched_without_it(router, cl
     assert (new.address, new.request.session_id, new.request.session_epoch) == (TWO, 0, LAST_EPOCH)
     assert shape([new]) == {2: [3]}
     assert new.request.topics[0].partitions[0].fetch_offset == 7
+
+
+def test_what_is_sent_again_names_no_leader_epoch(router):
+    kinds = ListOffsetsRequest.ListOffsetsTopic
+    named = [
+        kinds.ListOffsetsPartition(partition_index=each, current_leader_epoch=4, timestamp=-1) for each in (0, 1, 3)
+    ]
+    request = ListOffsetsRequest(replica_id=-1, topics=[kinds(name="orders", partitions=named)])
+    part, _ = route(router, request)
+    (new,) = again(router, part, 3)
+    (topic,) = new.request.topics
+    assert [(each.partition_index, each.current_leader_epoch) for each in topic.partitions] == [(3, -1)]
+    assert [each.current_leader_epoch for each in named] == [4, 4, 4]
 
 
 def test_a_fetch_session_that_its_node_has_no_more_is_left(router):

@@ -88,3 +88,11 @@ def test_the_first_that_is_learned_holds():
     translation.learn(Meaning.NODE, Scope(), 1, 7)
     translation.learn(Meaning.NODE, Scope(), 1, 8)
     assert translation.value(Meaning.NODE, Scope(), 1) == 7
+
+
+def test_leader_epochs_follow_leaders_that_move():
+    translation = Translation()
+    scope = Scope("orders", 1)
+    for replayed in (2, 4, 3):
+        translation.learn(Meaning.LEADER_EPOCH, scope, 0, replayed)
+    assert translation.value(Meaning.LEADER_EPOCH, scope, 0) == 4
