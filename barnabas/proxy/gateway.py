@@ -80,6 +80,14 @@ class ProxiedConnection(Connection):
             self.hold()
             self.passage.when_answered(self.let_in)
 
+    def buffer_updated(self, nbytes: int) -> None:
+        """Serves the requests that have arrived, and sends them on together."""
+        self.passage.gather()
+        try:
+            super().buffer_updated(nbytes)
+        finally:
+            self.passage.send_on()
+
     def resume_writing(self) -> None:
         super().resume_writing()
         self.passage.resume()

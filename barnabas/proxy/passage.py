@@ -95,11 +95,23 @@ class Passage:
             return None if is_free else Draining(upstream)
         if key == SASL_HANDSHAKE and version == 0:
             self._speaks_tokens = True
-        answer = Answer(self, correlation_id, proxy.looks.get((key, version)), version, observed)
-        if proxy.is_faulty:
+        look, is_faulty = proxy.looks.get((key, version)), proxy.is_faulty
+        if look is None and observed is None and not is_faulty:
+            return None if upstream.send(frame, Sent(correlation_id, None)) else Draining(upstream)
+        answer = Answer(self, correlation_id, look, version, observed)
+        if is_faulty:
             return Forwarded(upstream, frame, answer)
-        is_free = upstream.send(frame, Sent(correlation_id, answer.take if answer.is_needed else None))
-        return None if is_free else Draining(upstream)
+        return None if upstream.send(frame, Sent(correlation_id, answer.take)) else Draining(upstream)
+
+    def gather(self) -> None:
+        """Keeps small requests back until :meth:`send_on`, which sends them together."""
+        if self._upstream is not None:
+            self._upstream.is_gathering = True
+
+    def send_on(self) -> None:
+        """Sends the requests that were kept back."""
+        if self._upstream is not None:
+            self._upstream.send_on()
 
     def _header(self, frame: memoryview) -> tuple[int, int, int | None, int]:
         """Returns API key, version, correlation id and the size of the client id; -1 and None for a token of SASL."""
@@ -191,10 +203,6 @@ class Answer:
         self._version = version
         self._observed = observed
         self.deliver: Callable[[Any], object] | None = None  #: awaits it; None: it is sent to the client
-
-    @property
-    def is_needed(self) -> bool:
-        return self._look is not None or self._observed is not None
 
     def take(self, answer: memoryview) -> None:
         """Passes it to its observer, and sends it on."""

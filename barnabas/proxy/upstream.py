@@ -58,6 +58,7 @@ class Upstream(asyncio.BufferedProtocol):
     def __init__(self, name: str, loop: asyncio.AbstractEventLoop, buffers: BufferPool) -> None:
         self.name = name
         self.is_closed = False
+        self.is_gathering = False  #: whether small frames wait for :meth:`send_on`, not for the event loop
         self.renewal: asyncio.Task[None] | None = None  #: the re-authentication for which requests are held
         self._loop = loop
         self._buffers = buffers
@@ -94,12 +95,18 @@ class Upstream(asyncio.BufferedProtocol):
             self._in_flight.append(sent)
         if size < SMALL:
             self._out.append(_pack_size(size) + bytes(frame))
-            if len(self._out) == 1:
+            if len(self._out) == 1 and not self.is_gathering:
                 self._loop.call_soon(self._flush)
         elif not self.transport.is_closing():  # from Python 3.12 on, asyncio fails at writing then
             out, self._out = self._out, []
             self.transport.writelines([*out, _pack_size(size), frame])
         return self._is_writable
+
+    def send_on(self) -> None:
+        """Sends the frames that have been gathered."""
+        self.is_gathering = False
+        if self._out:
+            self._flush()
 
     def _flush(self) -> None:
         out, self._out = self._out, []
