@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from order_service import Cashier, Shop
 
 # A new client of kafka-python waits 100 ms before it asks for its first topic, whatever its own retry_backoff_ms says.
-ClusterMetadata.DEFAULT_CONFIG["retry_backoff_ms"] = 1
+ClusterMetadata.DEFAULT_CONFIG["retry_backoff_ms"] = 10
 
 
 @pytest.fixture(scope="session")
