@@ -83,10 +83,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MEASUREMENTS)}; all by default")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each; medians are printed (default 3)")
-    parser.add_argument("--gigabytes", type=float, default=2, help="of data that recovery has to read (default 2)")
+    parser.add_argument(
+        "--gigabytes", type=float, help="of data that recovery reads (default 2), or moved-replicas moves (default 4.3)"
+    )
     parser.add_argument("--keep", action="store_true", help=f"write the table to {RESULTS.name} too")
     arguments = parser.parse_args()
-    measurements = MEASUREMENTS | {"recovery": functools.partial(recovery.after_a_kill, gigabytes=arguments.gigabytes)}
+    sized = {} if arguments.gigabytes is None else {"gigabytes": arguments.gigabytes}
+    measurements = MEASUREMENTS | {
+        "recovery": functools.partial(recovery.after_a_kill, **sized),
+        "moved-replicas": functools.partial(replicas.moved, **sized),
+    }
     names = arguments.names or list(measurements)
     for name in ("apache", "cluster", "quorum", "shut-down", "tls", *SPARK):
         if name in names and shutil.which("java") is None:

@@ -32,7 +32,6 @@ REPLICAS = TOPICS * PARTITIONS
 """Of each of three nodes."""
 
 IDLE_S = 20.0
-MOVED = 4096 * MIB
 RECORD = 10_240
 A_SECOND = 1000
 
@@ -79,7 +78,7 @@ def idle(folder: Path, rounds: int) -> Iterator[Row]:
     yield Row(f"{what}: start of one, s", f"{start:.2f}", "", None, "<= 3", start <= 3)
 
 
-def moved(folder: Path, rounds: int) -> Iterator[Row]:
+def moved(folder: Path, rounds: int, gigabytes: float = 4.3) -> Iterator[Row]:
     """A partition that is moved to a broker without any, beside a copy of its file over one connection."""
     pairs = []
     for index in range(rounds):
@@ -87,7 +86,7 @@ def moved(folder: Path, rounds: int) -> Iterator[Row]:
         with Combined(home, [BARNABAS] * 3) as cluster:
             first, second = cluster.brokers[1], cluster.brokers[2]
             create(cluster, [NewTopic("moved", 1, replica_assignment=[[1]], config={"min.insync.replicas": "1"})])
-            librdkafka.produce(cluster.bootstrap, lambda: 0.0, "moved", RECORD, MOVED, ALL)
+            librdkafka.produce(cluster.bootstrap, lambda: 0.0, "moved", RECORD, round(gigabytes * 1e9), ALL)
             segments = sorted((first.data / "moved-0").glob("*.log"))
             total = sum(segment.stat().st_size for segment in segments)
             began = time.perf_counter()
@@ -99,7 +98,7 @@ def moved(folder: Path, rounds: int) -> Iterator[Row]:
         pairs.append((ours, one_stream(folder / f"stream-{index}", total)))
     ratio = median_ratio(pairs)
     found, bare = (statistics.median(each) for each in zip(*pairs, strict=True))
-    what = f"{MOVED / 1e9:.1f} GB moved to another broker, MB/s"
+    what = f"{gigabytes:.1f} GB moved to another broker, MB/s"
     yield Row(what, f"{found:,.0f}", f"one stream {bare:,.0f}", ratio, ">= 0.7x", ratio >= 0.7)
 
 
