@@ -1,4 +1,4 @@
-"""The measurements: one function for each figure, which takes a folder to work in and gives rows for the table.
+"""The measurements: one function for each figure, which gets a folder to work in and yields rows of the table.
 
 Knows nothing of how rows are printed or kept.
 """
@@ -17,11 +17,11 @@ from benchmarks.servers import Running
 MIB = 1 << 20
 
 PLAIN_SOCKETS = ("socket.receive.buffer.bytes=-1",)
-"""Beside the sink, which receives as much at once as the system lets it; the others have Kafka's default of 100 KiB."""
+"""Configs of the broker beside the sink, whose receive buffer has the system's size; others have 100 KiB (default)."""
 
 
 class Row(NamedTuple):
-    """One line of the table."""
+    """One row of the table."""
 
     what: str
     measured: str
@@ -39,7 +39,7 @@ def median_ratio(pairs: list[tuple[float, float]]) -> float:
 
 
 def start_up(folder: Path, rounds: int) -> Iterator[Row]:
-    """Process start to first answered ApiVersions, with an empty data directory; and memory when idle."""
+    """Time from process start to the first ApiVersions response, with an empty data directory; and idle memory."""
     times, sizes = [], []
     with servers.barnabas(folder / "first"):
         pass  # this one has the bytecode to compile
@@ -61,7 +61,9 @@ def first_answer(port: int) -> None:
 
 
 def restart(folder: Path, rounds: int) -> Iterator[Row]:
-    """Process start to first answered ApiVersions with 2,000 partitions and a GiB of data, after a clean stop."""
+    """Time from process start to the first ApiVersions response with 2,000 partitions and 1 GiB of data, after a clean
+    stop.
+    """
     partitions, directory = 2000, folder / "restart"
     with servers.barnabas(directory, keep=True) as running:
         load.create_topic(running.port, "many", partitions)
@@ -70,7 +72,7 @@ def restart(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def started_again(what: str, directory: Path, rounds: int) -> Row:
-    """From process start to the first answered ApiVersions, on a directory that is gone afterwards."""
+    """Returns the time from process start to the first ApiVersions response; deletes the directory afterwards."""
     times = []
     for index in range(rounds):
         began = time.perf_counter()
@@ -82,7 +84,7 @@ def started_again(what: str, directory: Path, rounds: int) -> Row:
 
 
 def memory(folder: Path, rounds: int) -> Iterator[Row]:
-    """What a partition and a connection weigh when nothing happens."""
+    """Memory of an idle partition and of an idle connection."""
     partitions, connections = 2000, 500
     with servers.barnabas(folder / "memory") as running:
         first_answer(running.port)
@@ -125,7 +127,7 @@ def produce_beside_sink(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def fetch_beside_reader(folder: Path, rounds: int) -> Iterator[Row]:
-    """1 MiB at a time from Barnabas, and from a loop that preads the same file and sends it."""
+    """1 MiB at a time from Barnabas, and from a loop of pread and send on the same file."""
     size, total = MIB, 512 * MIB
     frame = load.produce_frame("bench", size - 2048)
     records = (size - 2048) // 1024
@@ -155,7 +157,7 @@ def beside(what: str, baseline: str, pairs: list[tuple[float, float]], budget: f
 
 
 def small_requests(folder: Path, rounds: int) -> Iterator[Row]:
-    """One 100-byte record each, acks=1, one connection, pipelined."""
+    """Requests of one 100-byte record each, acks=1, one connection, pipelined."""
     count, frame, rates, costs = 100_000, load.produce_frame("bench", 100, 100), [], []
     with servers.barnabas(folder / "small") as running:
         load.create_topic(running.port, "bench")
@@ -176,7 +178,7 @@ def small_requests(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def small_requests_with_quotas(folder: Path, rounds: int) -> Iterator[Row]:
-    """The same requests in turns without quotas, with one for somebody else, and with quotas for bytes and time."""
+    """The same requests in turns without quotas, with a quota of another user, and with quotas for bytes and time."""
     count, frame = 50_000, load.produce_frame("bench", 100, 100)
     unreached = {"producer_byte_rate": 1e12, "request_percentage": 1e9}
     settings = {
@@ -213,7 +215,7 @@ def small_requests_with_quotas(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def many_partitions(folder: Path, rounds: int) -> Iterator[Row]:
-    """A fetch over 1,000 partitions, against one over a single partition: what a partition costs the broker."""
+    """A fetch over 1,000 partitions, against one over a single partition: the cost of each partition."""
     partitions, repeat = 1000, 50
     one, many = [], []
     with servers.barnabas(folder / "many") as running:
@@ -230,7 +232,7 @@ def many_partitions(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def growth(folder: Path, rounds: int) -> Iterator[Row]:
-    """The same small fetches from a log of 1 MiB and from one of 2 GiB, at their middles."""
+    """The same small fetches from the middle of a log of 1 MiB and of one of 2 GiB."""
     frame = load.produce_frame("bench", MIB - 2048)
     records = (MIB - 2048) // 1024
     pairs = []
@@ -258,7 +260,7 @@ Flows = dict[int, librdkafka.Flow]
 
 
 def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
-    """librdkafka's load on both, in turns, on the same cores; each has the machine for itself."""
+    """The load of librdkafka on both, in turns, on the same cores; each runs alone."""
     produced: dict[int, list[tuple[librdkafka.Flow, librdkafka.Flow]]] = {}
     consumed: dict[int, list[tuple[librdkafka.Flow, librdkafka.Flow]]] = {}
     fetched: dict[int, list[tuple[librdkafka.Flow, librdkafka.Flow]]] = {}
@@ -304,7 +306,7 @@ def one_round(running: Running, loads: dict[int, int]) -> tuple[Flows, Flows, Fl
 
 
 def raw_fetch(running: Running, topic: str, record_bytes: int, total: int) -> librdkafka.Flow:
-    """What the server gives when the client does nothing with it but throw it away."""
+    """Throughput of the server, with a client that discards the records."""
     step = MIB // record_bytes
     requests = [load.fetch_frame(topic, offset, MIB) for offset in range(0, total // record_bytes - step, step)]
     before = running.cpu_s()

@@ -43,7 +43,7 @@ KEY_BYTES = 8
 
 
 class Load(NamedTuple):
-    """Records of one kind, as many as take a second or a few."""
+    """Records of one kind, enough for a run of a few seconds."""
 
     what: str
     records: int
@@ -63,7 +63,7 @@ LATENCY_RATE, LATENCY_S, LATENCY_SETTLE_S = 100, 15, 5
 
 
 class Bench(NamedTuple):
-    """What all measurements share."""
+    """The session and the broker of all measurements."""
 
     spark: SparkSession
     broker: servers.Running
@@ -74,12 +74,12 @@ class Bench(NamedTuple):
         return self.broker.bootstrap
 
     def cpu_s(self) -> float:
-        """CPU seconds so far of Spark, its Python workers, and the broker, which all of them share two cores with."""
+        """Returns the CPU seconds so far of Spark, its Python workers, and the broker, which share two cores."""
         everyone = psutil.Process().children(recursive=True)
         return sum(sum(each.cpu_times()[:2]) for each in everyone)
 
     def source(self, kind: str, topic: str) -> DataFrame:
-        """All of a topic, as a batch."""
+        """Returns all of a topic, as a batch."""
         return self.connected(self.spark.read.format(kind)).option("subscribe", topic).load()
 
     def sink(self, kind: str, frame: DataFrame, topic: str) -> None:
@@ -96,7 +96,7 @@ class Bench(NamedTuple):
 
 @contextlib.contextmanager
 def bench(folder: Path) -> Iterator[Bench]:
-    """The session of this process, which stays, and a broker, which does not."""
+    """Yields the session of this process, which is reused, with a new broker."""
     os.environ["PYTHONPATH"] = os.pathsep.join([str(servers.REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
     names = ",".join(map(str, jars.fetch()))
     spark = spark_session("benchmarks", master="local[2]", configs={**SETTINGS, "spark.jars": names})
@@ -106,7 +106,7 @@ def bench(folder: Path) -> Iterator[Bench]:
 
 
 def fill(bench: Bench, wanted: Load) -> str:
-    """A topic with the records of a load."""
+    """Makes a topic with the records of a load."""
     topic = bench.topic(wanted.what.lower().replace(" ", "-").replace(",", ""))
     chance = random.Random(7)
     text = " ".join(chance.choices(["orders", "payments", "castle", "land surveyor", "42", "größe"], k=4000)).encode()
@@ -146,7 +146,7 @@ def to_nowhere(frame: DataFrame) -> None:
 
 
 def reading(folder: Path, rounds: int) -> Iterator[Row]:
-    """A topic to a sink that throws rows away: Barnabas's source, Spark's own, and batches that are ready."""
+    """A topic to a sink that discards rows: Barnabas's source, Spark's own, and prepared batches."""
     with bench(folder) as on:
         for wanted in LOADS:
             topic = fill(on, wanted)
@@ -164,7 +164,7 @@ def reading(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def writing(folder: Path, rounds: int) -> Iterator[Row]:
-    """Rows that Spark makes to a topic, and a topic to a topic."""
+    """Rows made by Spark to a topic, and a topic to a topic."""
     with bench(folder) as on:
         for what, (count, size) in WRITES.items():
             rows = made_rows(on.spark, count, size).cache()
@@ -179,7 +179,7 @@ def writing(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def made_rows(spark: SparkSession, count: int, size: int) -> DataFrame:
-    """Rows that are to be kept in memory: making them costs as much as it does to write them."""
+    """Returns rows to be cached in memory: making them costs as much as writing them."""
     text = F.col("id").cast("string")
     return spark.range(0, count, 1, PARTITIONS).select(
         F.lpad(text, KEY_BYTES, "0").cast("binary").alias("key"), F.rpad(text, size, "v").cast("binary").alias("value")
@@ -191,14 +191,14 @@ def copy(on: Bench, kind: str, source: str, topic: str) -> None:
 
 
 class Flow(NamedTuple):
-    """How fast records went, and what they cost."""
+    """Throughput, and CPU time."""
 
     per_s: float
     cpu_s: float  #: for a million of them
 
 
 def in_turns(on: Bench, rounds: int, records: int, works: Mapping[str, Callable[[], None]]) -> dict[str, list[Flow]]:
-    """The flows of each, round by round; the first round of all warms them up and is not counted."""
+    """Returns the flows of each, round by round; the first round is a warm-up and is not counted."""
     flows: dict[str, list[Flow]] = {name: [] for name in works}
     for index in range(rounds + 1):
         for name, work in works.items():
@@ -254,7 +254,7 @@ def filing(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def export(on: Bench, topic: str, to: Path) -> None:
-    """With offsets and times, as a backfill wants them."""
+    """Exports with offsets and times, as for a backfill."""
     options = ExportOptions(topics=(topic,), to=str(to), bootstrap_servers=on.bootstrap, with_metadata=True)
     run_job(options, spark=on.spark, once=True, checkpoint=f"{to}-checkpoint")
 
@@ -272,7 +272,7 @@ def backfill(on: Bench, place: Path, topic: str) -> None:
 
 
 def latency(folder: Path, rounds: int) -> Iterator[Row]:
-    """From one topic to another by a stateless query, 100 records a second: each record's way from send to receipt."""
+    """One topic to another by a stateless query, 100 records a second: the time of each record from send to receipt."""
     waits: dict[str, list[list[float]]] = {OURS: [], THEIRS: []}
     with bench(folder) as on:
         for index in range(rounds):
@@ -296,7 +296,7 @@ def latency(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def trickled(on: Bench, kind: str, name: str) -> list[float]:
-    """Milliseconds from send to receipt of each record, once the query runs."""
+    """Returns the milliseconds from send to receipt of each record, once the query runs."""
     source, sink = on.topic(f"{name}-in"), on.topic(f"{name}-out")
     stream = on.connected(on.spark.readStream.format(kind)).option("subscribe", source).load()
     query = (
@@ -319,7 +319,7 @@ def trickled(on: Bench, kind: str, name: str) -> list[float]:
 
 
 def send_steadily(bootstrap: str, topic: str, stop: threading.Event) -> None:
-    """Sends records whose values are the time."""
+    """Sends records whose values are the current time."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
     due = time.monotonic()
     while not stop.is_set():
@@ -331,7 +331,7 @@ def send_steadily(bootstrap: str, topic: str, stop: threading.Event) -> None:
 
 
 def received(bootstrap: str, topic: str, settle_s: float, for_s: float) -> list[float]:
-    """Milliseconds since each record was sent, of those that come in `for_s` seconds, `settle_s` after the first."""
+    """Returns milliseconds since each record was sent, received within `for_s` seconds, `settle_s` after the first."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "fetch.wait.max.ms": 100})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
     waits: list[float] = []

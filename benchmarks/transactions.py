@@ -1,4 +1,4 @@
-"""What transactions cost: the time of a small one, the throughput of large ones, and a start with many ids.
+"""The cost of transactions: the time of a small one, the throughput of large ones, and a start with many ids.
 
 Knows nothing of how a coordinator works. The client is raw frames over a blocking socket, so that what is measured is
 the server; both generations are measured, and Apache Kafka beside us where java is there.
@@ -38,7 +38,7 @@ R = TypeVar("R", bound=Response)
 
 
 class Producer:
-    """A transactional producer that waits for each answer, of either generation."""
+    """A transactional producer that waits for each response, of either protocol version."""
 
     def __init__(self, port: int, connection: socket.socket, generation: str, transactional_id: str = "bench") -> None:
         self.port = port
@@ -139,7 +139,7 @@ class Producer:
 
 
 def until_accepted(answer: Callable[[], int]) -> None:
-    """Ask again for as long as the transaction before is being completed, as clients do."""
+    """Retries while the previous transaction is being completed, as clients do."""
     deadline = time.monotonic() + load.LONGEST_SILENCE_S
     while (code := answer()) != 0:
         assert code == CONCURRENT_TRANSACTIONS, code
@@ -159,7 +159,7 @@ def producing(port: int, generation: str) -> Iterator[Producer]:
 
 
 def small(folder: Path, rounds: int) -> Iterator[Row]:
-    """100 records over 3 partitions, from the begin to the answer of the commit, one after the other."""
+    """100 records over 3 partitions, from the begin to the response of the commit, sequentially."""
     starts: dict[str, Callable[[Path], contextlib.AbstractContextManager[servers.Running]]]
     starts = {"Barnabas": servers.barnabas}
     if shutil.which("java"):
@@ -185,7 +185,7 @@ def small(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def large(folder: Path, rounds: int) -> Iterator[Row]:
-    """Batches of 64 KiB, five under way, in transactions of 6.4 MB; beside the same without transactions."""
+    """Batches of 64 KiB, five in flight, in transactions of 6.4 MB; beside the same without transactions."""
     count = BATCHES * LARGE_TRANSACTIONS
     for generation in GENERATIONS:
         pairs = []
@@ -201,7 +201,7 @@ def large(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def transfer(producer: Producer) -> float:
-    """One large transaction to one partition; the seconds from its begin to the answer of the commit."""
+    """Sends one large transaction to one partition; returns the seconds from its begin to the response of the commit."""
     versions = GENERATIONS[producer.generation]
     version = versions["produce"]
     records = BATCH_BYTES // 1024
@@ -215,7 +215,7 @@ def transfer(producer: Producer) -> float:
 
 
 def plain_transfer(producer: Producer) -> float:
-    """As much by the same client, outside of any transaction."""
+    """Sends the same amount by the same client, without a transaction; returns the seconds."""
     # Each in a place of its own, as those of a transaction are: what is sent again and again stays in a cache.
     frames = [load.produce_frame(TOPIC, BATCH_BYTES).data for _ in range(BATCHES)]
     began = time.perf_counter()
@@ -224,7 +224,7 @@ def plain_transfer(producer: Producer) -> float:
 
 
 def flow(producer: Producer, frames: Sequence[bytes], version: int) -> None:
-    """All of these, five under way, until each has its answer."""
+    """Sends all frames, five in flight, and waits for all responses."""
     under_way = 0
     for frame in frames:
         if under_way == 5:
@@ -242,7 +242,7 @@ def expect_taken(producer: Producer, version: int) -> None:
 
 
 def start_with_ids(folder: Path, rounds: int) -> Iterator[Row]:
-    """Process start to first answered ApiVersions with so many transactional ids, a tenth of them with transactions."""
+    """Process start to first ApiVersions response with many transactional ids, a tenth of them with transactions."""
     directory = folder / "ids"
     with servers.barnabas(directory, keep=True) as running:
         load.create_topic(running.port, TOPIC, PARTITIONS)

@@ -34,11 +34,11 @@ ASSIGNORS = {
 
 
 SENDER_ENDED = "Unexpected error during batch delivery"
-"""What a producer says whose task that sends has ended."""
+"""The message of a producer whose sender task has ended."""
 
 
 class Loop:
-    """An event loop in a thread, for callers that have none."""
+    """An event loop in a thread, for synchronous callers."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -74,7 +74,7 @@ class Pending(base.Pending):
 
 
 class Failed(base.Pending):
-    """What the producer refused before it sent anything."""
+    """A record that the producer refused before it sent anything."""
 
     def __init__(self, error: BrokerResponseError) -> None:
         self.error = error

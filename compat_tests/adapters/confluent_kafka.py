@@ -22,7 +22,7 @@ from compat_tests.adapters import base
 from compat_tests.adapters.base import WAIT_S, Fenced, Headers, OffsetOutOfRange, Place, Record, Refused, Written
 
 QUIET = 2
-"""syslog's "critical": that a broker is away is what some tests are about."""
+"""syslog's "critical": some tests stop the broker, which is a lesser error."""
 
 FENCING = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 

@@ -1,4 +1,4 @@
-"""Apache Kafka itself: fetched from Maven Central, started and stopped beside Barnabas, and its tools run.
+"""Apache Kafka itself: fetched from Maven Central, started and stopped beside Barnabas, and its tools.
 
 Knows nothing of Barnabas.
 """
@@ -22,35 +22,35 @@ from pathlib import Path
 import pytest
 
 CURRENT, PREVIOUS = "4.3.1", "3.9.1"
-"""The release to be like, and the last one whose Java client still speaks the oldest versions."""
+"""The reference release, and the last one whose Java client still has the oldest versions."""
 
 RELEASES = [CURRENT, pytest.param(PREVIOUS, marks=pytest.mark.long)]
-"""For tests of what :mod:`test_java_clients` has of both already."""
+"""For tests that :mod:`test_java_clients` already runs with both releases."""
 
 ARTIFACTS = ("kafka_2.13", "kafka-tools", "kafka-streams")
 SLF4J_SIMPLE = "1.7.36"
 
 FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
-"""A JVM that lives for a second or two, or has little to do, spends it better on starting than on optimising."""
+"""Options of a JVM that runs for a second or two, or has little to do: fast start, little optimisation."""
 
 HEAP = ("-Xms512m", "-Xmx1g")
 
 CHANCE = random.SystemRandom()
-"""Each process has its own: pytest gives all workers the same seed."""
+"""A separate source of randomness for each process: pytest gives all workers the same seed."""
 
 
 class KafkaUnavailable(Exception):
-    """What is needed to run Apache Kafka is not on this machine; the message says what."""
+    """Apache Kafka cannot run on this machine; the message has the reason."""
 
 
 def cache() -> Path:
-    """Where the releases' jars are kept between runs: ``$BARNABAS_KAFKA_CACHE``, or a folder in the user's cache."""
+    """Returns the folder of the releases' jars: ``$BARNABAS_KAFKA_CACHE``, or a folder in the user's cache."""
     named = os.environ.get("BARNABAS_KAFKA_CACHE") or os.environ.get("APACHE_KAFKA_CACHE")
     return Path(named) if named else Path.home() / ".cache" / "apache-kafka"
 
 
 def pom(version: str) -> str:
-    """A Maven project that does nothing but depend on one release of Kafka."""
+    """Returns a Maven project whose only content is a dependency on one release of Kafka."""
     wanted = [("org.apache.kafka", artifact, version) for artifact in ARTIFACTS] + [
         ("org.slf4j", "slf4j-simple", SLF4J_SIMPLE)
     ]
@@ -71,7 +71,7 @@ def pom(version: str) -> str:
 
 
 def jars(version: str = CURRENT) -> Path:
-    """The folder with a release's jars, fetched by Maven the first time.
+    """Returns the folder with a release's jars, fetched by Maven the first time.
 
     Raises `KafkaUnavailable` when Java is missing, or when the jars are not there yet and Maven cannot fetch them.
     """
@@ -103,7 +103,7 @@ def fetch(version: str, home: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """One process at a time, of all that test on this machine."""
+    """Holds a lock between all test processes of this machine."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -111,11 +111,10 @@ def locked(path: Path) -> Iterator[None]:
 
 @functools.cache
 def quick(version: str) -> tuple[str, ...]:
-    """Options for a JVM that starts in half the time: it finds what another has noted of its classes (JEP 350).
+    """Returns options that halve the start of a JVM, by an archive of its classes (JEP 350).
 
-    That is made the first time, by a broker that starts and stops; its name has the moment at which this Java was
-    installed, as no other can read it. The previous release is run too seldom to be worth one.
-    """
+    The archive is made by the first start and stop of a broker; its name has the installation time of this Java, since
+    no other Java can read it. The previous release runs too seldom for an archive."""
     if version != CURRENT:
         return FLAGS
     java = Path(shutil.which("java") or "java").resolve()
@@ -140,7 +139,7 @@ def java_command(
     options: Iterable[str] | None = None,
     log_level: str = "warn",
 ) -> list[str]:
-    """The command line that runs a main class, or a single .java source file, with a release on the class path."""
+    """Returns the command line of a main class, or of a single .java source file, with a release on the class path."""
     level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
     return [
         "java",
@@ -154,7 +153,7 @@ def java_command(
 
 
 class JavaProgram:
-    """A source file of ``java/`` that runs with Apache Kafka's classes, and answers each line with a line.
+    """A source file of ``java/`` that runs with Apache Kafka's classes, and writes a line for each line that it reads.
 
     Raises `KafkaUnavailable` where it cannot run.
     """
@@ -182,7 +181,7 @@ def run_java(
     timeout: float = 90,
     options: Iterable[str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a main class to its end; its exit code, output and complaints are the caller's to judge."""
+    """Runs a main class to its end; returns its exit code, stdout and stderr unchecked."""
     return subprocess.run(
         java_command(version, main, arguments, options=options),
         input=stdin,
@@ -194,11 +193,9 @@ def run_java(
 
 
 def free_port() -> int:
-    """A TCP port that nobody was listening on a moment ago.
+    """Returns a free TCP port.
 
-    It is none of those that systems give to connections and to listeners on port 0: other tests would take it while a
-    node starts, or is down.
-    """
+    It is outside the range of ephemeral ports: other tests would take it while a node starts, or is down."""
     while True:
         port = CHANCE.randrange(10_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -207,7 +204,7 @@ def free_port() -> int:
 
 
 def answers(port: int, host: str = "127.0.0.1") -> bool:
-    """Whether a Kafka broker answers ApiVersions 0 at this port."""
+    """Returns whether a Kafka broker answers ApiVersions 0 at this port."""
     frame = bytes.fromhex("0000000a00120000000000010000")
     with contextlib.suppress(OSError), socket.create_connection((host, port), 1) as connection:
         connection.settimeout(5)
@@ -219,7 +216,7 @@ def answers(port: int, host: str = "127.0.0.1") -> bool:
 def await_answers(
     port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: float = 60, host: str = "127.0.0.1"
 ) -> None:
-    """Return once the broker at `port` answers; raise `RuntimeError` with its last words when it will not."""
+    """Returns once the broker at `port` answers; raises `RuntimeError` with the end of its log if it does not."""
     deadline = time.monotonic() + seconds
     while not answers(port, host):
         if process.poll() is not None or time.monotonic() > deadline:
@@ -238,7 +235,7 @@ NOBODYS_FAULT = (
 
 
 def errors_of(said: str) -> list[str]:
-    """The lines of a log of Apache Kafka's that are errors, but for those that are nobody's fault."""
+    """Returns the errors in a log of Apache Kafka, except the harmless ones."""
     lines = said.splitlines()
     return [
         line
@@ -248,7 +245,7 @@ def errors_of(said: str) -> list[str]:
 
 
 class ApacheKafka:
-    """One combined broker and controller of Apache Kafka in a folder of its own; a context manager.
+    """One combined broker and controller of Apache Kafka in its own folder; a context manager.
 
     `properties` are added to (and win over) what a node on its own needs. `port` is where clients connect. `standalone`
     formats it for a quorum that may change, whose voters are in the metadata log (KIP-853), not in its properties.
@@ -323,7 +320,7 @@ class ApacheKafka:
         return self
 
     def stop(self, *, kill: bool = False) -> None:
-        """End the broker: cleanly, or as a power cut would. A broker that is not running stays so."""
+        """Stops the broker: cleanly, or by SIGKILL. Has no effect on a broker that does not run."""
         if self.process is not None:
             self.process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
             try:
@@ -341,7 +338,7 @@ class ApacheKafka:
 
 
 class ApacheController(ApacheKafka):
-    """A process of Apache Kafka that is only a controller, and the whole quorum; ``port`` is where it listens."""
+    """A process of Apache Kafka that is only a controller, and the whole quorum; ``port`` is its listener's."""
 
     def __init__(self, home: Path, properties: Mapping[str, str] | None = None, *, standalone: bool = False) -> None:
         super().__init__(home, standalone=standalone)
@@ -359,7 +356,7 @@ class ApacheController(ApacheKafka):
 
 
 class ApacheBroker(ApacheKafka):
-    """A process of Apache Kafka that is only a broker. `quorum` is the property that says where its controllers are."""
+    """A process of Apache Kafka that is only a broker. `quorum` is the config with the addresses of its controllers."""
 
     def __init__(
         self,

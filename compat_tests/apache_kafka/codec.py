@@ -1,4 +1,4 @@
-"""Kafka's messages as dictionaries, read and written by walking the schemas that kafka-python's wheel carries.
+"""Kafka's messages as dictionaries, encoded and decoded by the schemas in kafka-python's wheel.
 
 Those that the wheel lacks come from Apache Kafka's own jar of clients.
 
@@ -32,11 +32,11 @@ NUMBERS = {
 
 
 class Raw(bytes):
-    """Bytes written where a field would stand, whatever the field is: how a lie is told."""
+    """Bytes written in the place of any field, for invalid messages."""
 
 
 class Odd(Exception):
-    """Bytes that are not the message they were said to be."""
+    """Bytes are not the expected message."""
 
 
 class Versions(NamedTuple):
@@ -91,12 +91,12 @@ def schema_text(name: str) -> str:
 
 @functools.cache
 def message(name: str) -> Message:
-    """The schema of a message, by its full name (``FetchRequest``)."""
+    """Returns the schema of a message, by its full name (``FetchRequest``)."""
     return declared(json.loads(re.sub(r"(?m)^\s*//.*$", "", schema_text(name))))
 
 
 def declared(outcomes: Mapping[str, Any]) -> Message:
-    """A message's schema, as Apache Kafka's files have it."""
+    """A message's schema, as in Apache Kafka's files."""
     shared = {each["name"]: each["fields"] for each in outcomes.get("commonStructs", [])}
     return Message(
         outcomes["name"],
@@ -149,7 +149,7 @@ def default(outcomes: Any, kind: str, is_array: bool, fields: Sequence[Field]) -
 
 
 def encode(schema: Message, values: Mapping[str, Any], version: int) -> bytes:
-    """The bytes of a message; fields that are not given have their defaults, those of other versions are left out."""
+    """Encodes a message; missing fields have their defaults, fields of other versions are left out."""
     out: list[bytes] = []
     write_struct(out, schema.fields, values, version, version in schema.flexible, schema.name)
     return b"".join(out)
@@ -233,7 +233,7 @@ def uvarint(value: int) -> bytes:
 
 
 class Reader:
-    """A position in some bytes; reading past the end raises `Odd`."""
+    """A position in bytes; a read past the end raises `Odd`."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -259,7 +259,7 @@ class Reader:
 
 
 def decode(schema: Message, data: bytes, version: int) -> dict[str, Any]:
-    """A message as a dictionary; raises `Odd` for bytes that are not just this message in its one true form."""
+    """Decodes a message to a dictionary; raises `Odd` for bytes that are not exactly the encoding of one message."""
     reader = Reader(data)
     values = read_struct(reader, schema.fields, version, version in schema.flexible)
     if reader.at != len(data):

@@ -28,7 +28,7 @@ FEATURES = {name: (feature.first, feature.last) for name, feature in sorted(SUPP
 
 Epochs = Mapping[str, int]
 Said = tuple[str, Any]
-"""What a step is about, and what was answered."""
+"""The subject of a step, and the response."""
 
 
 def directory(broker_id: int, nth: int = 0) -> bytes:
@@ -36,7 +36,7 @@ def directory(broker_id: int, nth: int = 0) -> bytes:
 
 
 class Script:
-    """The requests, one after the other; ``ask`` sends one to the controller."""
+    """The requests, in order; ``ask`` sends one to the controller."""
 
     def __init__(self, ask: Callable[[Request, int], Any], cluster_id: str) -> None:
         self._ask = ask
@@ -290,7 +290,7 @@ class Script:
         yield self.listed()
 
     def guessed(self, index: int, isr: Sequence[int]) -> Iterator[Said]:
-        """Changes an ISR from whatever epochs its partition has."""
+        """Changes an ISR from whichever epochs its partition has."""
         for leader in (1, 2, 3, 4):
             for leader_epoch in range(5):
                 for partition_epoch in range(10):

@@ -1,4 +1,4 @@
-"""A data directory that is used by one broker, then by the other, and its contents as a client sees them.
+"""A data directory that is used by one broker, then by the other, and its contents as clients see them.
 
 Knows nothing of files: the contents of a directory are read through the broker that runs on it.
 """
@@ -38,10 +38,10 @@ SETTINGS = {
     "auto.create.topics.enable": "false",
     "log.cleaner.backoff.ms": "200",
 }
-"""What both brokers are told."""
+"""The configs of both brokers."""
 
 QUICK_SESSIONS = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "500"}
-"""A broker that was killed is fenced when its session has run out: nobody wants to wait nine seconds for that."""
+"""The session timeout of brokers: a killed broker is fenced after it, and the default is nine seconds."""
 
 IN_ORDER = (
     r"Performing controller activation",  # each start of a controller warns of it
@@ -57,7 +57,7 @@ IN_ORDER = (
     r"Auto topic creation failed for __consumer_offsets .* already exists",  # when two clients ask at once
     r"Expected partition stamped-[12] .* Creating",  # partitions that were added to a topic, each time
 )
-"""Lines above INFO that Apache Kafka logs on directories of its own, too."""
+"""Lines above INFO that Apache Kafka logs on its own directories, too."""
 
 COMPLAINT = re.compile(r"^\[[^]]*\] (WARN|ERROR|FATAL) ")
 
@@ -71,7 +71,9 @@ def barnabas_on(home: Path, properties: dict[str, str] | None = None) -> Barnaba
 
 
 def complaints(log: Path, allowed: Sequence[str] = ()) -> list[str]:
-    """What Apache Kafka logged as a warning or worse, but for what it logs on its own directories as well."""
+    """Returns the warnings and errors that Apache Kafka logged, except those that it logs on its own directories as
+    well.
+    """
     fine = re.compile("|".join((*IN_ORDER, *allowed)))
     lines = log.read_text(errors="replace").splitlines()
     found = [
@@ -84,7 +86,7 @@ def complaints(log: Path, allowed: Sequence[str] = ()) -> list[str]:
 
 @contextmanager
 def running(broker: "ApacheKafka | BarnabasProcess", *, kill: bool = False) -> Iterator[str]:
-    """Its bootstrap address, once it leads all there is; stopped cleanly at the end, or killed."""
+    """Yields the bootstrap address once the broker leads all partitions; stops it cleanly at the end, or kills it."""
     broker.start()
     try:
         await_leaders(broker.bootstrap)
@@ -113,7 +115,7 @@ def await_leaders(bootstrap: str, seconds: float = 60) -> None:
 
 
 def play(bootstrap: str, *steps: Step) -> list[Any]:
-    """The answers to raw requests."""
+    """Returns the responses to raw requests."""
     host, _, port = bootstrap.partition(":")
     run = Play((host, int(port)), "", {})
     run.run(steps)
@@ -124,7 +126,7 @@ def play(bootstrap: str, *steps: Step) -> list[Any]:
 
 
 def facts(bootstrap: str) -> dict[str, Any]:
-    """All that a client can find out of a cluster's data: equal when nothing was lost, added or changed."""
+    """Returns all cluster data that clients can read: equal if nothing was lost, added or changed."""
     cluster, versions = play(
         bootstrap,
         ask("Metadata", v=12, Topics=None, AllowAutoTopicCreation=False),
@@ -149,7 +151,7 @@ def facts(bootstrap: str) -> dict[str, Any]:
 
 
 def differences(found: Any, wanted: Any, where: str = "") -> list[str]:
-    """In words, where two sets of facts are not the same; none when they are."""
+    """Returns the differences of two sets of facts in words; empty if they are equal."""
     if found == wanted:
         return []
     if isinstance(found, dict) and isinstance(wanted, dict):
@@ -172,7 +174,7 @@ def set_quota(bootstrap: str, entity: Mapping[str, str | None], **values: float)
 
 
 def quotas(bootstrap: str) -> dict[str, dict[str, float]]:
-    """What is set for users, client ids and addresses."""
+    """Returns the quotas of users, client ids and addresses."""
     (answer,) = play(bootstrap, ask("DescribeClientQuotas", v=1, Components=[], Strict=False))
     return {
         str(sorted((part["EntityType"], str(part["EntityName"])) for part in each["Entity"])): {
@@ -183,7 +185,7 @@ def quotas(bootstrap: str) -> dict[str, dict[str, float]]:
 
 
 def directories(bootstrap: str) -> dict[str, tuple[str, int]]:
-    """In which log directory each partition of a client's topic is, and how many bytes it has there."""
+    """Returns the log directory of each partition of clients' topics, and its size there in bytes."""
     (answer,) = play(bootstrap, ask("DescribeLogDirs", v=4, Topics=None))
     return {
         f"{topic['Name']}-{each['PartitionIndex']}": (directory["LogDir"], each["PartitionSize"])
@@ -195,7 +197,7 @@ def directories(bootstrap: str) -> dict[str, tuple[str, int]]:
 
 
 def configs(bootstrap: str, topics: Any) -> dict[str, dict[str, str]]:
-    """What was set: of each topic, of the broker and of all brokers."""
+    """Returns the configs that were set: of each topic, of the broker and of all brokers."""
     resources = [(2, name) for name in sorted(topics)] + [(4, "1"), (4, "")]
     (answer,) = play(
         bootstrap,
@@ -218,7 +220,7 @@ ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 
 
 def records(bootstrap: str, places: Sequence[tuple[str, int]], isolation: str) -> dict[str, list[tuple[Any, ...]]]:
-    """The bounds of each partition and its records, with digests for long values."""
+    """Returns the bounds of each partition and its records, with digests for long values."""
     bounds = {which: list_offsets(bootstrap, places, ISOLATION[isolation], which) for which in (EARLIEST, LATEST)}
     consumer = Consumer(
         {
@@ -279,7 +281,7 @@ def list_offsets(
 
 
 def groups(bootstrap: str, places: Sequence[tuple[str, int]]) -> dict[str, Any]:
-    """What each group has committed."""
+    """Returns the committed offsets of each group."""
     (listed,) = play(bootstrap, ask("ListGroups", v=4, until=("ErrorCode", 0)))
     found = {}
     for each in sorted(listed["Groups"], key=lambda group: str(group["GroupId"])):
@@ -297,7 +299,7 @@ def groups(bootstrap: str, places: Sequence[tuple[str, int]]) -> dict[str, Any]:
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TOPIC, BROKER = 2, 4
-"""Kinds of what has configs."""
+"""Resource types of configs."""
 
 LATEST, EARLIEST = -1, -2
 
@@ -308,7 +310,7 @@ COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"}
 
 
 def fill(bootstrap: str) -> None:
-    """One of everything that a directory can hold."""
+    """Makes one of everything that a data directory can hold."""
     admin = admin_of(bootstrap)
     topics = [
         NewTopic("orders", 3, 1, config={"retention.ms": "-1", "segment.bytes": "1048576"}),
@@ -344,7 +346,7 @@ def fill(bootstrap: str) -> None:
 
 
 def await_compaction(bootstrap: str, topic: str, left: int) -> None:
-    """Until only so many records are left, which are the last of each key and those of the active segment."""
+    """Waits until ``left`` records remain: the last of each key, and those of the active segment."""
     deadline = time.monotonic() + 60
     while True:
         (found,) = records(bootstrap, [(topic, 0)], "read_uncommitted").values()
@@ -363,7 +365,7 @@ def wait(futures: Mapping[Any, Any]) -> None:
 
 
 def write(bootstrap: str, topic: str, count: int, *, size: int = 0, keys: int = 0, start: int = 0, **more: Any) -> None:
-    """Records with keys, headers, timestamps of their own, some without a value; to all partitions in turn."""
+    """Writes records with keys, headers and timestamps, some without a value, to all partitions in turn."""
     partitions = len(admin_of(bootstrap).list_topics(topic, 30).topics[topic].partitions)
     producer = Producer(
         {
@@ -392,7 +394,7 @@ def write(bootstrap: str, topic: str, count: int, *, size: int = 0, keys: int = 
 
 
 def alter(bootstrap: str, kind: int, name: str, config: str, value: str) -> None:
-    """Set a config of a topic (2) or of a broker (4), of all brokers where no name is given."""
+    """Sets a config of a topic (2) or of a broker (4), of all brokers if no name is given."""
     change = {"Name": config, "ConfigOperation": 0, "Value": value}
     resource = {"ResourceType": kind, "ResourceName": name, "Configs": [change]}
     (answer,) = play(bootstrap, ask("IncrementalAlterConfigs", v=1, Resources=[resource]))
@@ -400,7 +402,7 @@ def alter(bootstrap: str, kind: int, name: str, config: str, value: str) -> None
 
 
 def commit(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
-    """Commit as a consumer that nobody else is in a group with."""
+    """Commits offsets as a consumer without a group membership."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, "log_level": 2}
     )
@@ -418,7 +420,7 @@ def commit(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -
 
 
 class Counting:
-    """An idempotent producer by raw requests: it goes on on whichever broker has the directory."""
+    """An idempotent producer by raw requests, which continues on whichever broker has the directory."""
 
     def __init__(self, bootstrap: str) -> None:
         (answer,) = play(bootstrap, ask("InitProducerId", v=4, TransactionalId=None, TransactionTimeoutMs=60000))
@@ -426,14 +428,16 @@ class Counting:
         self.sequence = 0
 
     def send(self, bootstrap: str, count: int, *, skip: int = 0) -> tuple[int, int]:
-        """Error code and base offset of a batch that carries on, or that leaves numbers out."""
+        """Returns error code and base offset of a batch with the next sequence number, or with one that is ``skip``
+        ahead.
+        """
         answer = self._produce(bootstrap, self.sequence + skip, count)
         if answer[0] == 0:
             self.sequence += count
         return answer
 
     def send_again(self, bootstrap: str, count: int) -> tuple[int, int]:
-        """The last batch once more."""
+        """Sends the last batch again."""
         return self._produce(bootstrap, self.sequence - count, count)
 
     def _produce(self, bootstrap: str, sequence: int, count: int) -> tuple[int, int]:

@@ -12,10 +12,10 @@ from .play import Step
 from .steps import Scenario, ask, create, fetch_body, produce, produce_body, send, unanswered
 
 FUTURE = 4_000_000_000_000
-"""A timestamp that no clock has reached."""
+"""A timestamp in the future of every clock."""
 
 MODERN = {"Produce": 9, "Fetch": 11}
-"""Versions of the same APIs that deal in record batches, as the last Kafka to serve the old ones has them."""
+"""Versions of the same APIs with record batches, in the last Kafka that has the old versions."""
 
 
 def old(name: str, api: str, *steps: Step | Iterable[Step], versions: Iterable[int]) -> Scenario:
@@ -24,12 +24,12 @@ def old(name: str, api: str, *steps: Step | Iterable[Step], versions: Iterable[i
 
 
 def sent(*sets: bytes | None, topic: str = "~t", acks: int = -1, **more: Any) -> list[Step]:
-    """Each set in a request of its own, in the version at hand."""
+    """Sends each set in its own request, in the version at hand."""
     return [ask("Produce", **produce_body(topic, each, acks=acks), **more) for each in sets]
 
 
 def seed(*data: Any, topic: str = "~t", **options: Any) -> Step:
-    """A record batch that a modern producer wrote."""
+    """Produces a record batch as a modern producer."""
     return produce(topic, *data, quiet=True, v=MODERN["Produce"], **options)
 
 
@@ -38,13 +38,13 @@ def read(offset: int = 0, *, v: int | None = None, topic: str = "~t", **more: An
 
 
 STORED = read(v=MODERN["Fetch"])
-"""What became of it in the log."""
+"""Reads the stored batches."""
 
 THREE = (M(b"a"), M(b"b", b"key"), M(None, b"gone"))
 
 
 def both(name: str, *sets: Any, **configs: str) -> list[Scenario]:
-    """`sets` are functions of the magic; each set is sent, then all that was stored is read."""
+    """`sets` are functions of the magic; each set is sent, then all stored records are read."""
     return [
         old(
             f"{name}, v{magic}",

@@ -20,11 +20,11 @@ TRY_AGAIN = {14, 15, 16, 51}
 this one."""
 
 UNSETTLED = {"PrepareCommit", "PrepareAbort"}
-"""States of a transaction that nobody waited for: it takes Apache Kafka a moment to write the markers."""
+"""States of a transaction whose markers are not written yet, which takes Apache Kafka a moment."""
 
 CLIENT_ID = "compat"
 NO_SUCH_ID = b"\7" * 16
-"""The id of a topic that the scenario did not make."""
+"""The id of a topic that does not exist."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Step:
 
 
 class Connection:
-    """A socket that sends frames and reads them back; an end of the stream and a silence are answers too."""
+    """A socket that sends and receives frames; the end of the stream and a timeout are responses too."""
 
     def __init__(self, address: tuple[str, int], source: str | None = None) -> None:
         self.socket = socket.create_connection(address, PATIENCE, (source, 0) if source else None)
@@ -101,7 +101,7 @@ def request_frame(step: Step, body: Mapping[str, Any], version: int, correlation
 
 
 def read_answer(data: bytes | str, api: str, version: int, correlation_id: int) -> Any:
-    """A frame as what it says, or in words what is wrong with it."""
+    """Decodes a frame, or describes its error in words."""
     if isinstance(data, str):
         return data
     schema = message(f"{api}Response")
@@ -117,7 +117,7 @@ def read_answer(data: bytes | str, api: str, version: int, correlation_id: int) 
 
 
 class Login(NamedTuple):
-    """Who a connection logs in as by SASL/PLAIN, and at which port."""
+    """The user of a connection with SASL/PLAIN, and the port."""
 
     port: int
     user: str
@@ -139,7 +139,7 @@ def logged_in(host: str, login: Login) -> Connection:
 
 
 class SetupFailed(Exception):
-    """What a scenario stands on did not come about; what follows would say nothing."""
+    """A setup step of a scenario failed, so the following steps would be meaningless."""
 
 
 class Play:
@@ -277,12 +277,12 @@ class Play:
 
 
 def name_of_tag(value: tuple[Any, ...]) -> bool:
-    """Whether this is a (tag, bytes) pair rather than a list of things."""
+    """Returns whether this is a (tag, bytes) pair and not a list."""
     return len(value) == 2 and isinstance(value[0], int) and isinstance(value[1], bytes)
 
 
 def look_up(answer: Any, path: str) -> Any:
-    """What stands at ``Topics.0.TopicId``; None where there is no such place."""
+    """Returns the value at a path such as ``Topics.0.TopicId``; None if there is none."""
     for part in path.split("."):
         try:
             answer = answer[int(part)] if part.lstrip("-").isdigit() else answer[part]
@@ -292,7 +292,7 @@ def look_up(answer: Any, path: str) -> Any:
 
 
 def error_codes(answer: Any) -> set[int]:
-    """Every error code in an answer, wherever it stands."""
+    """Returns every error code in a response, at any depth."""
     if isinstance(answer, list):
         return set().union(*map(error_codes, answer))
     if not isinstance(answer, dict):
@@ -302,13 +302,13 @@ def error_codes(answer: Any) -> set[int]:
 
 
 def states(answer: Any) -> set[str]:
-    """Which states an answer says that transactions are in."""
+    """Returns the states of the transactions in a response."""
     described = answer.get("TransactionStates", ()) if isinstance(answer, dict) else ()
     return {each["TransactionState"] for each in described}
 
 
 def only(answer: Any, prefix: str) -> Any:
-    """The answer without the topics, groups and resources of others."""
+    """Returns the response without the topics, groups and resources of other scenarios."""
     if isinstance(answer, list):
         kept = [each for each in answer if not isinstance(each, dict) or is_mine(each, prefix)]
         return [only(each, prefix) for each in kept]

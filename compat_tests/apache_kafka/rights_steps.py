@@ -1,9 +1,8 @@
 """Requests to each API by a user without rights, with some rights, and by the administrator.
 
-Data only: must not open a socket. A stranger and the administrator differ by the address that they come from,
-``$host`` and 127.0.0.1: an ACL names a host. In ``rights_by_login.py`` the stranger logs in as ``$user`` instead.
-``~t`` and ``~g`` are what the stranger gets rights on, ``~u`` and ``~h`` are hidden.
-"""
+Data only: must not open a socket. A stranger and the administrator differ by the address of their connections,
+``$host`` and 127.0.0.1: an ACL names a host. In ``rights_by_login.py`` the stranger logs in as ``$user`` instead. The
+stranger gets rights on ``~t`` and ``~g``; ``~u`` and ``~h`` are hidden."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -42,7 +41,7 @@ def acl(
 
 
 def grant(*rights: Right, by_login: bool = False) -> list[Step]:
-    """Rights for the stranger, and a look whether they are there."""
+    """Grants rights to the stranger, and checks that they are in force."""
     whose = {"host": "*", "principal": THE_USER} if by_login else {"host": "$host", "principal": ANONYMOUS}
     any_of = dict.fromkeys(("ResourceTypeFilter", "PatternTypeFilter", "Operation", "PermissionType"), 1)
     kind, operation, _ = rights[-1]
@@ -60,7 +59,7 @@ def grant(*rights: Right, by_login: bool = False) -> list[Step]:
 
 
 class Asked(NamedTuple):
-    """What an API is asked, and which rights are some."""
+    """The requests of an API, and the rights that count as some."""
 
     body: dict[str, Any]
     some: tuple[Right, ...]
@@ -71,17 +70,17 @@ class Asked(NamedTuple):
 
 
 def topics(*names: str, field: str = "Name", **more: Any) -> list[dict[str, Any]]:
-    """The topics of a request, by names and by ids."""
+    """Returns the topics of a request, by names and by ids."""
     return [{field: name, "TopicId": f"$id {name}", **more} for name in names]
 
 
 def named(*names: str, **more: Any) -> list[dict[str, Any]]:
-    """The topics of a request that has names only."""
+    """Returns the topics of a request that has names only."""
     return [{"Name": name, **more} for name in names]
 
 
 def share_state(**partition: Any) -> dict[str, Any]:
-    """What brokers ask each other about one share partition."""
+    """Returns the body of a request between brokers about one share partition."""
     return {"GroupId": "~g", "Topics": [{"TopicId": "$id ~t", "Partitions": [{"Partition": 0, **partition}]}]}
 
 
@@ -214,7 +213,7 @@ SHARE_FETCH = {
 
 
 def share_partitions(*names: str) -> list[dict[str, Any]]:
-    """One record of each topic, acknowledged."""
+    """Returns acknowledgements of one record of each topic."""
     batches = [{"FirstOffset": 0, "LastOffset": 0, "AcknowledgeTypes": [1]}]
     rows = [{"PartitionIndex": 0, "AcknowledgementBatches": batches}]
     return [{"TopicId": f"$id {name}", "Partitions": rows} for name in names]
@@ -518,7 +517,7 @@ ASKED: dict[str, list[Asked]] = {
 
 
 def steps_of(api: str, asked: Asked, *, by_login: bool = False) -> Iterable[Any]:
-    """The stranger asks without rights and with some; then the administrator."""
+    """The stranger sends the request without rights and with some; then the administrator does."""
     mine = api in ("ListGroups", "ListTransactions", "ListConfigResources")
     question = partial(ask, api, mine=mine, within=asked.within, **asked.body)
     stranger = "user" if by_login else "stranger"
@@ -555,7 +554,7 @@ EVERY_ERROR = (
 
 
 def filters(*given: dict[str, Any]) -> list[dict[str, Any]]:
-    """Filters of the ACLs of one user, so that the administrator's stay."""
+    """Returns filters of the ACLs of one user, so that the administrator's ACLs stay."""
     return [{**ANY_ACL, "ResourceNameFilter": "~t", "PrincipalFilter": "User:~a", **each} for each in given]
 
 
@@ -629,7 +628,7 @@ ABOUT_ACLS = [
     ),
     scenario("a code of 0", "DeleteAcls", ask("DeleteAcls", Filters=filters({"Operation": 0}))),
 ]
-"""The requests about ACLs with every error, asked by the administrator."""
+"""The requests about ACLs with every error, sent by the administrator."""
 
 REGEX = heartbeat(SubscribedTopicNames=None, SubscribedTopicRegex="~[tu]")
 BY_REGEX = scenario(

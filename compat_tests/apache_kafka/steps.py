@@ -83,7 +83,7 @@ ADVERTISED: dict[str, tuple[int, int]] = {
     "DeleteShareGroupState": (0, 0),
     "ReadShareGroupStateSummary": (0, 1),
 }
-"""What Apache Kafka 4.3.1 serves of the APIs at hand (Produce 0 to 2 are listed besides, and refused)."""
+"""The versions of these APIs in Apache Kafka 4.3.1 (Produce 0 to 2 are listed too, and refused)."""
 
 HELPERS = {api: last for api, (_, last) in ADVERTISED.items()} | {
     "Produce": 12,
@@ -91,12 +91,12 @@ HELPERS = {api: last for api, (_, last) in ADVERTISED.items()} | {
     "OffsetCommit": 9,
     "OffsetFetch": 9,
 }
-"""The version of a step whose API is not the one that its scenario is about."""
+"""The version of a step whose API is not the subject of its scenario."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Steps that are played on both brokers, once for each version of the API that they are about."""
+    """Steps that are played on both brokers, once for each version of the scenario's API."""
 
     name: str
     api: str
@@ -106,7 +106,7 @@ class Scenario:
 
 
 def flat(steps: "Iterable[Step | Iterable[Any]]") -> Iterator[Step]:
-    """The steps in groups of groups, one by one."""
+    """Yields the steps of nested groups, one by one."""
     for step in steps:
         if isinstance(step, Step):
             yield step
@@ -164,7 +164,7 @@ def unanswered(*, on: str = "main", within: float = 10.0) -> Step:
 
 
 def raw(data: bytes | str, *, api: str = "", v: int = 0, on: str = "main", within: float = 10.0) -> Step:
-    """A frame as it is, without its length being put before it; text is hex."""
+    """Sends a frame unchanged, without a length before it; text is hex."""
     given = bytes.fromhex(data) if isinstance(data, str) else data
     return Step("raw", api, {"bytes": given}, on, v, within=within)
 
@@ -181,7 +181,7 @@ def hang_up(on: str) -> Step:
 
 
 def create(topic: str, partitions: int = 1, **configs: str) -> list[Step]:
-    """A topic that is ready to be used; its id is saved as ``$~topic``. Configs have ``_`` for the dots."""
+    """Creates a topic and waits until it is ready; its id is saved as ``$~topic``. Configs have ``_`` for the dots."""
     wanted = [{"Name": name.replace("_", "."), "Value": value} for name, value in configs.items()]
     return [
         ask(
@@ -197,7 +197,7 @@ def create(topic: str, partitions: int = 1, **configs: str) -> list[Step]:
 
 
 def ready(topic: str, partitions: int = 1) -> list[Step]:
-    """Until the topic shows, and each of its partitions answers."""
+    """Waits until the topic is described, and each of its partitions has a leader."""
     return [
         ask(
             "Metadata",
@@ -222,7 +222,7 @@ def ready(topic: str, partitions: int = 1) -> list[Step]:
 
 
 def gone(topic: str) -> Step:
-    """Until the topic no longer shows."""
+    """Waits until the topic is no longer described."""
     return ask(
         "Metadata",
         v=8,
@@ -242,7 +242,7 @@ def produce(
     v: int | None = None,
     **options: Any,
 ) -> Step:
-    """Produce one partition's record data, which is a `Records`, bytes, or values of records to be."""
+    """Produces to one partition; the data are a `Records`, bytes, or values of records."""
     if len(data) == 1 and (data[0] is None or (isinstance(data[0], Records | bytes) and not options)):
         content = data[0]
     else:
@@ -265,12 +265,12 @@ def produce_body(topic: str, content: Any, *, partition: int = 0, acks: int = -1
 
 
 def seed(topic: str, *data: Any, partition: int = 0, **options: Any) -> Step:
-    """Records that a scenario starts with; the answer is not compared."""
+    """Produces the first records of a scenario; the response is not compared."""
     return produce(topic, *data, partition=partition, quiet=True, v=12, **options)
 
 
 def fetch_body(topic: str, offset: int = 0, *, partition: int = 0, **more: Any) -> dict[str, Any]:
-    """A fetch of one partition, outside any session; names that start small go into the partition."""
+    """Returns a fetch of one partition, without a session; lower-case names belong to the partition."""
     inner = {name: more.pop(name) for name in list(more) if name in PARTITION_FIELDS}
     return {
         "MaxWaitMs": 100,
@@ -297,10 +297,10 @@ def fetch(topic: str, offset: int = 0, *, v: int | None = None, on: str = "main"
 # ---------------------------------------------------------------- groups
 
 SUBSCRIPTION = bytes.fromhex("00000000000100017400000000")
-"""A consumer's subscription, version 0, to the topic "t"; the broker passes it on."""
+"""A consumer's subscription, version 0, to the topic "t"; the broker forwards it unread."""
 
 CHANGED = bytes.fromhex("0000000000010001740000000178")
-"""The same subscription with something to say to the assignor."""
+"""The same subscription with user data for the assignor."""
 
 
 def join_body(group: str = "~g", member: str = "", **more: Any) -> dict[str, Any]:
@@ -318,7 +318,7 @@ def join_body(group: str = "~g", member: str = "", **more: Any) -> dict[str, Any
 def join(
     member: str = "", *, v: int | None = None, on: str = "main", quiet: bool = False, save: str = "m", **more: Any
 ) -> Step:
-    """A join that is answered at once; the member id is saved as ``$m`` and the generation as ``$m.generation``."""
+    """Sends a JoinGroup with an immediate response; saves the member id as ``$m``, the generation as ``$m.generation``."""
     saved = {f"${save}": "MemberId", f"${save}.generation": "GenerationId"}
     return ask("JoinGroup", v=v, on=on, quiet=quiet, save=saved, **join_body(member=member, **more))
 
@@ -326,7 +326,7 @@ def join(
 def sync_body(
     group: str = "~g", member: str = "$m", *others: str, generation: Any = None, **more: Any
 ) -> dict[str, Any]:
-    """The leader's SyncGroup, which gives everybody an assignment that names him."""
+    """Returns the leader's SyncGroup, with an assignment for each member that contains its name."""
     return {
         "GroupId": group,
         "GenerationId": f"{member}.generation" if generation is None else generation,
@@ -345,7 +345,7 @@ def sync(
 
 
 def stable(save: str = "m", **more: Any) -> list[Step]:
-    """A group ``~g`` with one member that has its assignment."""
+    """Makes a group ``~g`` with one member that has its assignment."""
     return [join(v=3, quiet=True, save=save, **more), sync(f"${save}", v=3, quiet=True)]
 
 
@@ -376,7 +376,7 @@ def commit(topic: str = "~t", offset: int = 7, *, v: int | None = None, quiet: b
 def committed_body(
     group: str = "~g", topic: str | None = "~t", partitions: tuple[int, ...] = (0,), **more: Any
 ) -> dict[str, Any]:
-    """An OffsetFetch in the shapes of all versions; without a topic it asks for all of them."""
+    """Returns an OffsetFetch in the form of each version; without a topic it requests all topics."""
     asked = None if topic is None else [{"Name": topic, "PartitionIndexes": list(partitions)}]
     by_id = (
         None if topic is None else [{"Name": topic, "TopicId": f"$id {topic}", "PartitionIndexes": list(partitions)}]

@@ -1,4 +1,4 @@
-"""Apache Kafka's log cleaner and ours over the very same segment files: what they write is compared byte for byte.
+"""Apache Kafka's log cleaner and ours over the same segment files: the results are compared byte for byte.
 
 The logs are written by hand, put into the directories of topics that Apache Kafka knows, and it is started over them.
 """
@@ -39,18 +39,18 @@ CONFIGS = {
 INTERVAL = 300
 HOUR_MS = 3_600_000  # less than it takes a producer to be forgotten, which goes by the time of its last batch
 WAIT_SECONDS = 60
-"""How long the cleaner may take to come round to all the topics; it takes a second or two."""
+"""The timeout of the cleaner for all topics; it takes a second or two."""
 
 
 class Case(NamedTuple):
-    """A log, and what its cleaner is to start from."""
+    """A log, and the cleaner's starting point."""
 
     log: LogBuilder
     first_dirty: int = 0
 
 
 class Author:
-    """Writes logs by dice: all kinds of batches, in all states that transactions, tombstones and producers can have."""
+    """Writes random logs: all kinds of batches, in all states of transactions, tombstones and producers."""
 
     def __init__(self, directory: Path, seed: int, now_ms: int, codecs: list[Compression]) -> None:
         self.chance, self.now_ms, self.codecs = random.Random(seed), now_ms, codecs
@@ -112,7 +112,7 @@ class Author:
 
 
 def cases(root: Path, now_ms: int) -> dict[str, Case]:
-    """Every log there is, by the name of its topic."""
+    """Makes all logs, by the names of their topics."""
     every, plain = list(Compression), [Compression.NONE]
     logs = {
         f"{kind}-{seed}": Case(Author(root / f"{kind}-{seed}-0", seed, now_ms, codecs).write(120, 25))
@@ -130,7 +130,7 @@ def cases(root: Path, now_ms: int) -> dict[str, Case]:
 
 
 class Cleaned(NamedTuple):
-    """The same logs, cleaned by Apache Kafka, and as they were."""
+    """The logs cleaned by Apache Kafka, and the originals."""
 
     theirs: Path
     originals: Path
@@ -171,7 +171,7 @@ def both(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Cleaned:
 
 
 def ours(case: Case, their_batches: list[RecordBatch]) -> list[CleanedGroup]:
-    """What our cleaner makes of the original, at the time at which theirs did."""
+    """Cleans the original with our cleaner, at the time of theirs."""
     log = case.log
     had_horizon = {batch.base_offset for segment in log.segments for batch in segment if batch.has_delete_horizon}
     horizons = {each.base_timestamp for each in their_batches if each.has_delete_horizon} - {
@@ -196,7 +196,7 @@ UNLIKE = ("buffer", "batch_length", "crc")
 
 
 def described(batch: RecordBatch) -> dict[str, int]:
-    """What a batch's header says, but for what depends on how well a compressor does its work."""
+    """Returns a batch's header fields, except those that depend on the compressor."""
     return {name: getattr(batch, name) for name in RecordBatch.__slots__ if name not in UNLIKE}
 
 

@@ -1,8 +1,6 @@
-"""Apache Kafka's own console tools, run against Barnabas, and what they print.
+"""Apache Kafka's own console tools against Barnabas, and their output.
 
-A tool that a user types must say what it says of Apache Kafka; how Barnabas came to the answer is none of this file's
-business.
-"""
+A tool must print what it prints with Apache Kafka."""
 
 import base64
 import itertools
@@ -42,7 +40,7 @@ class Tools:
         )
 
     def run(self, main: str, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
-        """Exit code, output, complaints."""
+        """Returns exit code, stdout and stderr."""
         assert self.process.stdin is not None and self.process.stdout is not None
         words = (base64.b64encode(word.encode()).decode() for word in (main, stdin, *arguments))
         self.process.stdin.write(" ".join(words) + "\n")
@@ -90,7 +88,7 @@ def tools(kafka_jars: Path, beside: Any) -> Iterator[Tools]:
 
 
 def rows(table: str) -> list[dict[str, str]]:
-    """A tool's table of words in columns, row by row."""
+    """Returns the rows of a tool's table, whose cells are single words."""
     lines = [line.split() for line in table.splitlines() if line.strip()]
     return [dict(zip(lines[0], line, strict=False)) for line in lines[1:]]
 
@@ -324,7 +322,7 @@ def test_features(tools: Tools) -> None:
 
 
 def produced_and_consumed(tools: Tools, topic: str, count: int) -> None:
-    """The performance tools, and that they have counted what they were to send and to read."""
+    """Runs the performance tools, and checks that their counts are as requested."""
     _, sent, complaints = tools.run(
         f"{TOOLS}.ProducerPerformance",
         *("--topic", topic, "--num-records", str(count), "--record-size", "200", "--throughput", "-1"),

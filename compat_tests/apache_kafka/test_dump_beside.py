@@ -41,7 +41,7 @@ UNCLOSED = "unclosed"
 
 @pytest.fixture(scope="module", params=["apache", "barnabas"])
 def data(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with a bit of everything in it, closed, and beside it what it was before it was closed."""
+    """A data directory with something of every kind, closed, and a copy from before it was closed."""
     home = tmp_path_factory.mktemp(request.param)
     with running(apache_on(home, SETTINGS) if request.param == "apache" else barnabas_on(home, SETTINGS)) as bootstrap:
         fill(bootstrap)
@@ -53,7 +53,9 @@ def data(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path_factory: pyt
 
 
 def fill(bootstrap: str) -> None:
-    """Batches of every codec, of either kind of timestamps, in several segments; deleted records; a group."""
+    """Produces batches of every codec, with both kinds of timestamps, in several segments; deletes records; makes a
+    group.
+    """
     admin = admin_of(bootstrap)
     topics = [
         NewTopic("orders", 2, 1, config={"segment.bytes": "1048576"}),
@@ -74,7 +76,7 @@ def fill(bootstrap: str) -> None:
 
 
 def transact(bootstrap: str) -> None:
-    """Transactions of two producers, every other one aborted."""
+    """Runs transactions of two producers, every other one aborted."""
     for name in ("one", "two"):
         producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name, "log_level": 2})
         producer.init_transactions(60)
@@ -87,7 +89,7 @@ def transact(bootstrap: str) -> None:
 
 
 def share(bootstrap: str) -> None:
-    """What became of records that a share group was given: snapshots, updates and a tombstone."""
+    """Makes share group state: snapshots, updates and a tombstone."""
     steps = [
         found(),
         initialize(("~shared", 0), start=5, v=0),
@@ -102,7 +104,7 @@ def share(bootstrap: str) -> None:
 
 @pytest.fixture(scope="module")
 def theirs(kafka_jars: Path) -> Iterator[Callable[..., str]]:
-    """What DumpLogSegments prints of files."""
+    """Returns the output of DumpLogSegments for files."""
     tools = Tools("")
 
     def run(files: list[Path], *options: str) -> str:
@@ -118,7 +120,7 @@ def theirs(kafka_jars: Path) -> Iterator[Callable[..., str]]:
 
 
 def ours(files: list[Path], *kinds: str, decoder: str | None = None) -> list[Fields]:
-    """Our rows of these kinds."""
+    """Returns our rows of these kinds."""
     found = []
     for path in files:
         kind = kind_of(path)
@@ -132,7 +134,7 @@ def ours(files: list[Path], *kinds: str, decoder: str | None = None) -> list[Fie
 
 
 def rows_of(output: str, start: str) -> list[dict[str, str]]:
-    """The names and values in the lines that begin so; of a record's, up to what was given by a client."""
+    """Returns names and values of the lines with this start; of a record's line, up to the client's data."""
     lines = [line for line in output.split("\n") if line.startswith(start)]
     return [dict(re.findall(r"(\w+): (\S+)", re.split(r" (?:headerKeys|payload|key): ", line)[0])) for line in lines]
 
@@ -264,7 +266,7 @@ def test_records_of_internal_topics(data: Path, theirs: Callable[..., str], topi
 
 
 def check_same(theirs_: Any, mine: Any) -> None:
-    """Whether all that the JSON of Apache Kafka says is said by ours too, name by name."""
+    """Checks that our JSON has all fields of Apache Kafka's, name by name."""
     if isinstance(theirs_, dict):
         by_name = {camel(name): value for name, value in mine.items()}
         for name, value in theirs_.items():

@@ -150,11 +150,11 @@ OF_ALICE: list[tuple[str, int, dict[str, Any]]] = [
 ]  # fmt: skip
 MAY_CREATE = {**ACL, "operation": 5, "principal": "User:alice", "host": "127.0.0.1", "resource_name": "a"}
 OF_SEVERAL_VOTERS = {52, 53, 54, 80, 81, 82}
-"""What a controller does not answer that is the whole quorum."""
+"""Errors that a controller does not return if it is the whole quorum."""
 
 
 def answers(port: int) -> list[Any]:
-    """What a broker answers to all of them, and what comes of two requests that create topics on the way."""
+    """Returns a broker's responses to all requests, and the results of two requests that create topics."""
     with Client(port, timeout=30) as client:
 
         def ask(name: str, version: int, **values: Any) -> Any:
@@ -169,7 +169,7 @@ def answers(port: int) -> list[Any]:
 
 
 def answers_to_alice(port: int, secured: int) -> list[Any]:
-    """What a broker answers to alice, once she may create topics that begin with "a"."""
+    """Returns a broker's responses to alice, who may create topics that begin with "a"."""
     with Client(port) as root:
         values = {"creations": [{**MAY_CREATE, "resource_pattern_type": 4}]}
         response: Any = root.ask(request_of("CreateAcls", 3, values), 3)
@@ -209,7 +209,7 @@ def expected(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def promised(port: int) -> dict[int, tuple[int, int]]:
-    """The APIs of a listener."""
+    """Returns the APIs of a listener."""
     with Client(port) as client:
         response: Any = client.ask(request_of("ApiVersions", 0, {}), 0)
     return {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}

@@ -1,6 +1,6 @@
-"""A data directory of Barnabas's in Apache Kafka's hands, and back again: nothing is lost, and each goes on from there.
+"""A data directory of Barnabas used by Apache Kafka, and back again: nothing is lost, and each continues from there.
 
-What must be there is what the broker before said was there.
+The expected contents are those that the previous broker returned.
 """
 
 import threading
@@ -42,11 +42,11 @@ from .steps import ask
 pytestmark = pytest.mark.xdist_group("hand_over")
 OUT_OF_ORDER, OK = 45, 0
 THE_TEST_ASKED_FOR_IT = (r"Error processing append operation on partition \S+:counted-0",)
-"""What Apache Kafka says when it refuses a batch that is out of order."""
+"""Apache Kafka's log lines about a refused batch out of order."""
 
 
 def by_apache(bootstrap: str) -> None:
-    """What an Apache broker adds that Barnabas would not write itself, or not in this way."""
+    """Makes contents by Apache Kafka that Barnabas would not write, or would write differently."""
     admin = admin_of(bootstrap)
     wait(
         admin.create_topics([NewTopic("returns", 2, 1, config={"compression.type": "lz4"}), NewTopic("passing", 1, 1)])
@@ -66,7 +66,7 @@ def by_apache(bootstrap: str) -> None:
 
 
 def guarded(bootstrap: str) -> list[Any]:
-    """What Barnabas keeps and has no use for: a credential; made where it is not there."""
+    """Returns contents that Barnabas keeps and does not use, a credential; makes them if they are missing."""
     asked = ask("DescribeUserScramCredentials", v=0, Users=None)
     (credentials,) = found = play(bootstrap, asked)
     if credentials["Results"]:
@@ -78,7 +78,7 @@ def guarded(bootstrap: str) -> list[Any]:
 
 
 def newer_group(bootstrap: str, group: str) -> None:
-    """A group of KIP-848 whose only member reads and commits."""
+    """Makes a group of KIP-848 whose only member reads and commits."""
     configs = {"group.id": group, "group.protocol": "consumer", "auto.offset.reset": "earliest"}
     consumer = Consumer({"bootstrap.servers": bootstrap, "enable.auto.commit": False, "log_level": 2, **configs})
     consumer.subscribe(["returns"])
@@ -92,7 +92,7 @@ def newer_group(bootstrap: str, group: str) -> None:
 
 
 def transactions(bootstrap: str) -> None:
-    """Some that are committed, with offsets in them, one that is aborted, one that stays open."""
+    """Runs committed transactions with offsets, an aborted one, and one that stays open."""
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "till", "log_level": 2})
     producer.init_transactions(30)
     reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "exactly-once", "log_level": 2})
@@ -135,7 +135,9 @@ def by_barnabas(bootstrap: str) -> None:
 
 
 def goes_on(bootstrap: str, counting: Counting, last: int) -> None:
-    """The idempotent producer is known: its last batch is a duplicate, a hole is refused, the next number is taken."""
+    """Checks the idempotent producer's state: its last batch is a duplicate, a gap is refused, the next one is
+    appended.
+    """
     end = counting.sequence
     assert counting.send_again(bootstrap, last) == (OK, end - last)
     assert counting.send(bootstrap, 1, skip=1) == (OUT_OF_ORDER, -1)
@@ -143,7 +145,7 @@ def goes_on(bootstrap: str, counting: Counting, last: int) -> None:
 
 
 def await_log_starts(home: Path, *wanted: str) -> None:
-    """Until where DeleteRecords moved the start of logs to is on the disk: that much a kill undoes, in both brokers."""
+    """Waits until the log start offsets set by DeleteRecords are on disk; a kill would undo them in both brokers."""
     deadline = time.monotonic() + 60
     while set(wanted) - (
         found := {line for path in home.glob("*/log-start-offset-checkpoint") for line in path.read_text().splitlines()}
@@ -154,7 +156,7 @@ def await_log_starts(home: Path, *wanted: str) -> None:
 
 @pytest.fixture
 def ours_and_theirs(kafka_jars: Path, tmp_path: Path) -> Iterator[tuple[Any, ApacheKafka]]:
-    """Both brokers on one directory and one port, neither of them running."""
+    """Returns both brokers on one directory and one port; neither runs."""
     theirs = apache_on(tmp_path)
     ours = barnabas_on(tmp_path)
     ours.port = theirs.port
@@ -199,7 +201,7 @@ def test_there_and_back(ours_and_theirs: tuple[Any, ApacheKafka], kill: bool) ->
 
 
 class Following:
-    """A member of a group that reads in a thread of its own; ``seen`` are the places of the records it was given."""
+    """A group member that reads in its own thread; ``seen`` are the offsets of its records."""
 
     def __init__(self, bootstrap: str) -> None:
         patient = {"log_level": 2, "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 50}
@@ -228,7 +230,7 @@ class Following:
 
 @pytest.mark.timeout(300)
 def test_clients_go_on_through_kills_and_another_broker(ours_and_theirs: tuple[Any, ApacheKafka]) -> None:
-    """What either acknowledged is there, once, in order, whichever answers now; and a group's member reads it all."""
+    """Records that either broker acknowledged exist once and in order at both; a group's member reads all of them."""
     ours, theirs = ours_and_theirs
     ours.start()
     create(ours)
@@ -252,7 +254,7 @@ def test_clients_go_on_through_kills_and_another_broker(ours_and_theirs: tuple[A
 
 
 def await_more(load: Load, count: int) -> None:
-    """Until so many more records are acknowledged."""
+    """Waits until ``count`` more records are acknowledged."""
     before, deadline = load.acknowledged_count(), time.monotonic() + 90
     while load.acknowledged_count() < before + count:
         assert time.monotonic() < deadline, f"{load.acknowledged_count() - before} of {count} acknowledged"
@@ -263,12 +265,12 @@ MADE: dict[str, dict[str, Any]] = {
     "by 4.3.1, for one controller of several, two directories and one for the metadata, killed": {"standalone": True},
     "by 3.9.1, for this controller, stopped": {"version": PREVIOUS},
 }
-"""With voters that are in the metadata log (KIP-853), and with those that the properties name."""
+"""With voters in the metadata log (KIP-853), and with voters in the configs."""
 
 
 @pytest.mark.parametrize("made", MADE)
 def test_a_directory_that_apache_kafka_made(kafka_jars: Path, tmp_path: Path, made: str) -> None:
-    """Formatted by its tool, filled by its broker; then Barnabas has it, and then its maker again."""
+    """The directory is formatted by Apache Kafka's tool, and used by its broker, by Barnabas, and by its broker again."""
     options = MADE[made]
     try:
         jars(options.get("version", CURRENT))

@@ -1,4 +1,4 @@
-"""Two log directories, beside Apache Kafka: which partitions go where, what the metadata says of it, how they move.
+"""Two log directories, beside Apache Kafka: placement of partitions, their metadata, and moves.
 
 Apache Kafka's own tools describe the directories and move partitions; both brokers are told the same.
 """
@@ -41,7 +41,7 @@ CHOSEN_BY_THE_BROKER = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 class Told:
-    """One of the two brokers, with its directories ``a`` and ``b``, and the tools pointed at it."""
+    """One of the two brokers, with its directories ``a`` and ``b``, and the tools with its address."""
 
     def __init__(self, broker: Any, directories: list[Path], tools: Tools) -> None:
         self.broker = broker
@@ -111,7 +111,7 @@ def started(kind: str, home: Path) -> Iterator[Told]:
 
 
 def kinds() -> list[str]:
-    """``BARNABAS_COMPAT_BESIDE=apache`` asks Apache Kafka as well."""
+    """``BARNABAS_COMPAT_BESIDE=apache`` runs Apache Kafka as well."""
     return ["barnabas", "apache"] if os.environ.get("BARNABAS_COMPAT_BESIDE") == "apache" else ["barnabas"]
 
 
@@ -152,7 +152,7 @@ def test_partitions_move_by_apache_kafkas_tools(kafka_jars: Path, tmp_path: Path
 
 
 def interrupted(broker: Any, target: Path) -> None:
-    """Begin to move all partitions, so slowly that it does not come to an end; return when copies are there."""
+    """Starts throttled moves of all partitions that do not end; returns once the future replicas exist."""
     move(broker, str(target))
     deadline = time.monotonic() + 60
     while len(list(target.glob(f"{moving.TOPIC}-*-future"))) < moving.PARTITIONS:
@@ -170,7 +170,7 @@ def throttle(bootstrap: str, value: str | None) -> None:
 
 
 def written(bootstrap: str, count: int) -> dict[int, list[tuple[int, str, int]]]:
-    """So many numbers to each partition; what everybody must find there from now on."""
+    """Writes numbers to each partition; returns the expected contents."""
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
     for number in range(count):
         for partition in range(moving.PARTITIONS):
@@ -180,7 +180,7 @@ def written(bootstrap: str, count: int) -> dict[int, list[tuple[int, str, int]]]
 
 
 def epochs(bootstrap: str) -> list[tuple[int, int]]:
-    """The epoch and end offset that are told for each epoch of partition 0, up to the last one."""
+    """Returns epoch and end offset of each epoch of partition 0, up to the last one."""
     asked = [{"Partition": 0, "LeaderEpoch": epoch, "CurrentLeaderEpoch": -1} for epoch in range(-1, 30)]
     topics = [{"Topic": moving.TOPIC, "Partitions": asked}]
     (answer,) = play(bootstrap, ask("OffsetForLeaderEpoch", v=4, ReplicaId=-1, Topics=topics))
@@ -193,7 +193,7 @@ def epochs(bootstrap: str) -> list[tuple[int, int]]:
 
 @pytest.mark.timeout(300)
 def test_each_goes_on_with_a_move_that_the_other_began(kafka_jars: Path, tmp_path: Path) -> None:
-    """A broker is killed while partitions move; the other one boots on its directories, and finishes that."""
+    """A broker is killed while partitions move; the other one starts on its directories, and completes the moves."""
     one, two = tmp_path / "data", tmp_path / "data2"
     directories = {"log.dirs": f"{one},{two}"}
     ours = barnabas_on(tmp_path, directories)

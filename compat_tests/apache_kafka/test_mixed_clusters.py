@@ -33,7 +33,7 @@ CLUSTERS = {
 
 
 class Story:
-    """What happens to a cluster."""
+    """The events in a cluster."""
 
     def __init__(self, cluster: Mixed | Combined) -> None:
         self.cluster = cluster
@@ -232,7 +232,7 @@ def test_nothing_acknowledged_is_lost(cluster: Mixed, tmp_path: Path) -> None:
 
 
 def check(story: Story, load: Load) -> None:
-    """Checks that what was acknowledged is there, once and in order."""
+    """Checks that acknowledged records are there, once and in order."""
     assert load.failures == []
     for partition, values in story.read(TOPIC).items():
         assert set(load.acknowledged[partition]) <= set(map(int, values)), f"partition {partition} has lost records"

@@ -1,8 +1,7 @@
 """Controllers of Barnabas and of Apache Kafka in one quorum: each leads, each is killed, and nothing committed is lost.
 
-Under each leader the metadata changes in every way that clients have, by requests to a broker, which forwards them. At
-the end all logs of the quorum hold the same batches, byte for byte, and neither kind has anything to complain about.
-"""
+Under each leader clients make every kind of metadata change, by requests to a broker, which forwards them. In the end
+all logs of the quorum hold the same batches, byte for byte, and no controller logs a warning."""
 
 import subprocess
 import sys
@@ -41,7 +40,7 @@ from .observing import content
 pytestmark = pytest.mark.xdist_group("mixed_quorums")  # it has nodes of its own
 
 MOST = 20
-"""So many leaders are killed at the most, until each node has led once."""
+"""The maximum number of killed leaders until each node has led."""
 
 LOG = "__cluster_metadata-0"
 TOPIC = "orders"
@@ -56,11 +55,11 @@ QUORUMS = {
     "two of ours, dynamic": ([BARNABAS, BARNABAS, APACHE], True),
     "one of ours, dynamic": ([APACHE, BARNABAS, APACHE], True),
 }
-"""The kinds of the controllers, and whether the metadata log names them (KIP-853)."""
+"""The kinds of the controllers, and whether the metadata log holds the voters (KIP-853)."""
 
 
 class Quorum:
-    """Three controllers, and two brokers of ours."""
+    """Three controllers, and two brokers of Barnabas."""
 
     def __init__(self, home: Path, kinds: list[str], *, dynamic: bool) -> None:
         ports = {100 + index: free_port() for index in range(len(kinds))}
@@ -113,7 +112,7 @@ class Quorum:
             node.kill()
 
     def describe(self) -> DescribeQuorumResponse.TopicData.PartitionData:
-        """What the active controller says of the quorum, through a broker."""
+        """Returns the active controller's description of the quorum, through a broker."""
         kind = DescribeQuorumRequest.TopicData
         partition = kind.PartitionData(partition_index=0)
         request = DescribeQuorumRequest(topics=[kind(topic_name="__cluster_metadata", partitions=[partition])])
@@ -123,7 +122,7 @@ class Quorum:
         return response.topics[0].partitions[0]
 
     def leader(self) -> int:
-        """Returns the active controller once there is one."""
+        """Returns the active controller, once there is one."""
         found = [-1]
 
         def is_led() -> bool:
@@ -150,14 +149,14 @@ def quorum(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path: Path) -> 
 
 
 class Changes:
-    """Changes of the metadata by clients, and whether they are still there."""
+    """Changes of the metadata by clients, and checks that they are still there."""
 
     def __init__(self, bootstrap: str) -> None:
         self.admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         self.made: list[int] = []
 
     def make(self, number: int) -> None:
-        """Makes one of each, while the active controller may change."""
+        """Makes one change of each kind, while the active controller may change."""
         self._create(number)
         name = ConfigResource(
             ConfigResource.Type.TOPIC,
@@ -223,7 +222,7 @@ def test_each_controller_leads_and_is_killed(quorum: Quorum) -> None:
 
 
 def assert_same_logs(quorum: Quorum) -> None:
-    """All logs hold the same once they have come to the same end."""
+    """Checks that all logs are equal once they have the same end."""
     quorum.leader()
     for broker in quorum.brokers.values():
         broker.stop()
@@ -236,7 +235,7 @@ def assert_same_logs(quorum: Quorum) -> None:
 
 
 class Growing(Quorum):
-    """The same nodes, of which the first controller is the whole quorum at first."""
+    """The same nodes; at first only the first controller is a voter."""
 
     def __init__(self, home: Path, kinds: list[str]) -> None:
         super().__init__(home, kinds, dynamic=True)
@@ -246,7 +245,7 @@ class Growing(Quorum):
             node.format_options = ("--no-initial-controllers",)
 
     def run(self, kind: str, *words: str, of: Node | None = None) -> str:
-        """Runs either kind's command for the quorum, with the properties of a controller."""
+        """Runs the quorum command of either kind, with the configs of a controller."""
         named = ["--command-config", str(of.home / "server.properties")] if of is not None else []
         where = ["--bootstrap-server", self.bootstrap]
         if kind == APACHE:

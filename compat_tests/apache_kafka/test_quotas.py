@@ -1,8 +1,7 @@
-"""Quotas on Apache Kafka and on Barnabas: throttle times, and when connections are read again.
+"""Quotas on Apache Kafka and on Barnabas: throttle times, and the time until a connection is read again.
 
-Each has a process of its own here, since quotas of addresses are felt by whoever comes. Times are compared with
-generous bounds: what has to be exact is tested under a clock that a test moves.
-"""
+Each broker runs in its own process, since quotas of addresses apply to all clients. Times are compared with generous
+bounds; exact times are tested under a manual clock."""
 
 import socket
 import time
@@ -30,7 +29,7 @@ REFUSED, OK = 89, 0
 
 @pytest.fixture(scope="module")
 def both(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The bootstrap addresses of the two."""
+    """Yields the bootstrap addresses of both."""
     with (
         running(apache_on(tmp_path_factory.mktemp("apache"))) as theirs,
         running(barnabas_on(tmp_path_factory.mktemp("barnabas"))) as ours,
@@ -39,20 +38,20 @@ def both(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def on_both(both: Mapping[str, str], found: Any) -> dict[str, Any]:
-    """What was found out on each, at the same time."""
+    """Returns the results of both brokers, measured at the same time."""
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(both, pool.map(found, both.values()), strict=True))
 
 
 def alike(both: Mapping[str, str], found: Any) -> Any:
-    """What was found out on both."""
+    """Returns the result that both brokers share."""
     each = on_both(both, found)
     assert each["Barnabas"] == each["Apache Kafka"]
     return each["Barnabas"]
 
 
 def play(bootstrap: str, *steps: Step) -> list[Any]:
-    """The answers to raw requests."""
+    """Returns the responses to raw requests."""
     host, _, port = bootstrap.partition(":")
     run = Play((host, int(port)), "", HELPERS)
     run.run(steps)
@@ -124,11 +123,11 @@ OF_A_CLIENT: dict[str, dict[str, Any]] = {
     "WriteTxnMarkers": {"Markers": []},
     "InitializeShareGroupState": {"GroupId": "busy", "Topics": []},
 }
-"""Requests, each on a connection of its own."""
+"""Requests, each on its own connection."""
 
 
 def test_a_client_far_above_its_share_of_the_time_waits_for_a_second(both: dict[str, str]) -> None:
-    """``ClientRequestQuotaManager``: at most the length of a sample, at every API but those between brokers."""
+    """``ClientRequestQuotaManager``: at most the length of a sample, at every API except those between brokers."""
 
     def found(bootstrap: str) -> Any:
         play(bootstrap, *create("busy"))
@@ -160,7 +159,7 @@ def test_a_throttled_share_fetch_has_no_records(both: dict[str, str]) -> None:
 
 
 def test_a_throttled_share_fetch_acknowledges_and_leaves_its_session_as_it_was(both: dict[str, str]) -> None:
-    """What was acknowledged is said; a new partition, of which nothing was said, is in the next answer."""
+    """The response has the results of acknowledgements; a new partition without a result is in the next response."""
 
     def found(bootstrap: str) -> Any:
         set_quota(bootstrap, {"client-id": "slow-sharer"}, consumer_byte_rate=1)
@@ -251,7 +250,7 @@ def test_changes_of_the_cluster_are_refused(both: dict[str, str]) -> None:
 
 
 def test_connections_beyond_the_quota_of_an_address_are_closed_without_an_answer(both: dict[str, str]) -> None:
-    """From an address of its own: the clients of other tests connect as well, and would use the quota up."""
+    """Connects from a separate address: clients of other tests would use up the quota of a common one."""
     address = "127.0.7.7"
 
     def found(bootstrap: str) -> Any:
@@ -275,7 +274,7 @@ def test_connections_beyond_the_quota_of_an_address_are_closed_without_an_answer
 
 
 def test_a_real_client_is_slowed_down_to_its_quota(both: dict[str, str]) -> None:
-    """15 seconds' worth: ten at once, the rest when the first is out of the window. Another client is not held up."""
+    """15 seconds' worth: ten at once, the rest once the first is out of the window. Another client is not throttled."""
 
     def found(bootstrap: str) -> tuple[float, float]:
         set_quota(bootstrap, {"client-id": "slow"}, producer_byte_rate=100_000)
@@ -306,7 +305,7 @@ def test_a_real_client_is_slowed_down_to_its_quota(both: dict[str, str]) -> None
 
 
 def orderless(text: str) -> str:
-    """Java's maps have the entities, and the quotas of each, in no order that means anything."""
+    """Sorts the words and lines: Java's maps have entities and quotas in no defined order."""
     return "\n".join(sorted(" ".join(sorted(line.replace(",", "").split())) for line in text.splitlines()))
 
 

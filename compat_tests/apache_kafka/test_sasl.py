@@ -1,4 +1,4 @@
-"""SASL on Apache Kafka and on Barnabas: the same bytes to both, the same answers from both."""
+"""SASL on Apache Kafka and on Barnabas: the same bytes to both, the same responses from both."""
 
 import struct
 import time
@@ -40,7 +40,7 @@ def token(data: bytes = PLAIN_ALICE, version: int = 2) -> Script:
 
 
 def bare(data: bytes = PLAIN_ALICE) -> Script:
-    """A frame that is nothing but a token, as after a handshake of version 0."""
+    """Sends a frame that is only a token, as after a handshake of version 0."""
     return lambda talk: talk.raw(data)
 
 
@@ -53,7 +53,7 @@ def who(talk: Talk) -> None:
 
 
 def api_versions(version: int = 3) -> Script:
-    """Only the error code counts: the two do not serve the same APIs."""
+    """Sends ApiVersions; only the error code is compared, since the two serve different APIs."""
 
     def step(talk: Talk) -> None:
         body = {"ClientSoftwareName": "compat", "ClientSoftwareVersion": "1"}
@@ -64,7 +64,7 @@ def api_versions(version: int = 3) -> Script:
 
 
 def odd_versions(version: int, name: str = "compat") -> Script:
-    """ApiVersions of a version that there is not, or of a client whose name is none."""
+    """Sends ApiVersions of an unknown version, or with an invalid client name."""
 
     def step(talk: Talk) -> None:
         texts = bytes([len(name) + 1]) + name.encode() + b"\x021"
@@ -79,7 +79,7 @@ def header(api_key: int, version: int, rest: bytes = b"") -> Script:
 
 
 def longer_handshake(talk: Talk) -> None:
-    """A handshake, and bytes after it in its frame."""
+    """Sends a handshake with additional bytes in its frame."""
     data = struct.pack(">hhi", 17, 1, 1) + b"\0\1x\0\5PLAINmore"
     talk.connection.correlation_id = 1
     talk.connection.send(struct.pack(">i", len(data)) + data)
@@ -250,7 +250,7 @@ def proof_of(data: bytes) -> Script:
 
 
 def final(data: bytes) -> Script:
-    """A final message, in which ``$`` is the nonce."""
+    """Sends a final message, in which ``$`` is the nonce."""
 
     def script(talk: Talk) -> None:
         client = Scram("SCRAM-SHA-256", "alice", ALICE)
@@ -344,7 +344,7 @@ def test_again(brokers: Brokers, name: str) -> None:
 
 
 def test_a_client_who_is_refused_waits(brokers: Brokers) -> None:
-    """For ``connection.failed.authentication.delay.ms``, 100 by default."""
+    """The response comes after ``connection.failed.authentication.delay.ms``, 100 by default."""
 
     def took(ports: Pair) -> float:
         with Talk(ports.sasl) as talk:

@@ -1,4 +1,4 @@
-"""``barnabas storage`` beside kafka-storage.sh: what one formats, the other serves."""
+"""``barnabas storage`` beside kafka-storage.sh: each broker runs on directories that the other tool formatted."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def by_theirs(*arguments: str) -> tuple[int, str]:
 
 
 def node(home: Path, *, standalone: bool) -> ApacheKafka:
-    """An Apache Kafka whose directory is not formatted yet, and its file of properties."""
+    """An Apache Kafka whose directory is not formatted yet, and its properties file."""
     kafka = ApacheKafka(home, standalone=standalone)
     home.mkdir(exist_ok=True)
     (home / "server.properties").write_text("".join(f"{name}={value}\n" for name, value in kafka.properties.items()))
@@ -113,7 +113,7 @@ def serves(data: Path, standalone: bool) -> None:
 
 
 def test_the_files_are_the_same(tmp_path: Path) -> None:
-    """The records, but for what is random; of the directory's own record only the directory differs."""
+    """Returns the records without random values; of the directory's own record only the directory differs."""
     found = []
     for name, tool in (("ours", by_ours), ("theirs", by_theirs)):
         (tmp_path / name).mkdir()
@@ -165,7 +165,7 @@ VOTERS = f"{OTHER},7@example.com:8082:JEXY6aqzQY-32P5TStzaFg"
     ],
 )
 def test_each_role_is_formatted_alike(tmp_path: Path, role: str, quorum: str, words: list[str]) -> None:
-    """The files, the kinds of directories, the voters, and what is refused and why."""
+    """Compares files, kinds of directories, voters, and errors."""
     found = []
     for tool in (by_ours, by_theirs):
         home = tmp_path / tool.__name__

@@ -224,7 +224,7 @@ def until(ask: Callable[[], Any]) -> Any:
 
 
 class Asker:
-    """Asks the brokers of a cluster by role, and keeps what they answer."""
+    """Sends requests to the brokers of a cluster by role, and keeps their responses."""
 
     def __init__(self, clients: dict[int, Client]) -> None:
         self.clients = clients
@@ -245,7 +245,7 @@ class Asker:
         return value
 
     def coordinator(self, whom: int, key_type: int) -> int:
-        """Who coordinates the groups, the transactional id or the share group's state; 0 while nobody does."""
+        """Returns the coordinator of groups, the transactional id or the share state; 0 if there is none."""
         key = ("g", "x", f"j:{uuid_text(self.topic_ids['t'])}:0")[key_type]
         (found,) = self.ask(whom, "FindCoordinator", 6, key_type=key_type, coordinator_keys=[key]).coordinators
         return 0 if found.error_code else int(found.node_id)
@@ -271,7 +271,7 @@ class Asker:
 
 
 def prepare(asker: Asker) -> None:
-    """Topics, coordinators that have loaded, and a share group whose member has its partitions."""
+    """Makes topics, loaded coordinators, and a share group whose member has its partitions."""
     ask = asker.ask
     placed = {"t": [(0, [1, 2, 3]), (1, [2, 3, 1]), (2, [3, 1, 2])], "solo": [(0, [2])]}
     topics = [
@@ -311,7 +311,7 @@ def prepare(asker: Asker) -> None:
 
 
 def answers(home: Path, kind: str) -> list[tuple[str, Any]]:
-    """What is answered by each who is asked."""
+    """Returns the responses of each broker."""
     with Mixed(home, kind, [kind] * 3) as cluster, contextlib.ExitStack() as stack:
         asker = Asker(
             {node_id: stack.enter_context(Client(node.port, timeout=30)) for node_id, node in cluster.brokers.items()}

@@ -1,4 +1,4 @@
-"""TLS beside Apache Kafka: the same listeners, the same exchanges of certificates, the same words."""
+"""TLS beside Apache Kafka: the same listeners, certificates and messages."""
 
 import datetime
 import re
@@ -25,7 +25,7 @@ P = "listener.name.tls."
 
 
 class Authority:
-    """Issues certificates whose names are what is asked for, and no more."""
+    """Issues certificates with exactly the requested names."""
 
     def __init__(self, name: str) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
@@ -58,11 +58,11 @@ class Authority:
 
 
 NETWORK_THREADS = 3
-"""Of Apache Kafka, unless ``num.network.threads`` says something else."""
+"""Apache Kafka's default of ``num.network.threads``."""
 
 
 class Pair:
-    """Both brokers, with stores of their own that are alike."""
+    """Starts both brokers, each with equal stores of its own."""
 
     def __init__(self, home: Path) -> None:
         self.authority, self.other = Authority("authority"), Authority("other")
@@ -185,13 +185,13 @@ def test_what_is_refused(pair: Pair, changes: dict[str, str]) -> None:
 
 
 def masked(answer: tuple[int, str]) -> tuple[int, str]:
-    """Without what Java calls alternative names, numbers and all."""
+    """Removes Java's numbers of alternative names."""
     return answer[0], re.sub(r"SAN=\[.*?\]\}", "SAN=}", answer[1])
 
 
 @pytest.mark.parametrize("store", ["untrusted.pem", "distrust.pem"])
 def test_what_its_own_trust_store_does_not_trust(pair: Pair, store: str) -> None:
-    """The reason is the TLS library's."""
+    """Removes the reason, which is the TLS library's."""
     kind = "keystore" if store == "untrusted.pem" else "truststore"
     for answer in pair.alter({f"{P}ssl.{kind}.location": f"{{home}}/{store}"}):
         assert answer[0] == 42

@@ -1,4 +1,4 @@
-"""Delegation tokens and OAUTHBEARER beside Apache Kafka: the same requests and tokens to both, and the same answers.
+"""Delegation tokens and OAUTHBEARER beside Apache Kafka: the same requests and tokens to both, and the same responses.
 
 A time is compared by what it is counted from, the request or an earlier answer; token ids and HMACs by their lengths.
 """
@@ -96,7 +96,7 @@ def settings(keys: Path) -> dict[str, str]:
 
 
 class Moment(int):
-    """A time of an answer, in ms, which knows when the request was sent and when the answer was there."""
+    """A time of a response, in ms, with the times at which the request was sent and the response was received."""
 
     sent_ms: int
     received_ms: int
@@ -108,7 +108,7 @@ class Moment(int):
         return made
 
     def after_request(self) -> str:
-        """Says how long after the request it is: whole steps of ten seconds, of which all periods here are made."""
+        """Returns how long it is after the request, in steps of ten seconds, the unit of all periods here."""
         least, most = int(self) - self.received_ms, int(self) - self.sent_ms
         steps = most // STEP_MS
         assert least <= steps * STEP_MS, f"{int(self)} is {least} to {most} ms after the request"
@@ -119,7 +119,7 @@ STEP_MS = 10_000
 
 
 def moments(answer: Any, sent_ms: int, received_ms: int) -> Any:
-    """The same answer, with its times as moments."""
+    """Returns the response with its times as moments."""
     if isinstance(answer, dict):
         return {name: moments(value, sent_ms, received_ms) for name, value in answer.items()}
     if isinstance(answer, list):
@@ -128,7 +128,7 @@ def moments(answer: Any, sent_ms: int, received_ms: int) -> Any:
 
 
 class Client(Connection):
-    """A connection that has authenticated by a mechanism, or wants to."""
+    """A connection that has authenticated by a mechanism, or is about to."""
 
     def ask(self, api: str, version: int, **body: Any) -> Any:
         self.correlation_id += 1
@@ -152,7 +152,7 @@ def plain(port: int, user: str) -> Client:
 
 
 def scram(port: int, name: str, password: str, extensions: str = ",tokenauth=true") -> tuple[Client, Any]:
-    """A client, and the last answer to it."""
+    """Returns a client, and the last response to it."""
     client = Client(("127.0.0.1", port)).handshake("SCRAM-SHA-512")
     bare = f"n={name},r=nonce{extensions}"
     answer = client.token(f"n,,{bare}".encode())
@@ -172,7 +172,7 @@ def scram(port: int, name: str, password: str, extensions: str = ",tokenauth=tru
 
 
 class Comparable:
-    """The answers of one broker, without what differs from run to run."""
+    """The responses of one broker, without what differs from run to run."""
 
     def __init__(self) -> None:
         self._named: dict[int, str] = {}  # the times that were in an answer before
@@ -191,7 +191,7 @@ class Comparable:
         return answer
 
     def described(self, answer: Any) -> Any:
-        """An answer of DescribeDelegationToken, in an order."""
+        """Returns a response of DescribeDelegationToken with its tokens sorted."""
         found = self.answer(answer)
         return {**found, "Tokens": sorted(found["Tokens"], key=repr)}
 
@@ -217,7 +217,7 @@ def describe(client: Client, owners: list[dict[str, str]] | None = None, version
 
 
 def await_tokens(client: Client, is_so: Callable[[list[Any]], bool]) -> None:
-    """A broker of Apache Kafka learns of a change after the answer."""
+    """Waits until the tokens are as expected: a broker of Apache Kafka applies a change after the response."""
     deadline = time.monotonic() + 20
     while not is_so(describe(client)["Tokens"]):
         assert time.monotonic() < deadline
@@ -244,7 +244,7 @@ def creations(port: int, clients: Mapping[str, Client]) -> Iterator[Any]:
 
 
 def walk(ports: Mapping[str, int]) -> list[Any]:
-    """The answers to all requests about tokens, each in its order."""
+    """Returns the responses to all requests about tokens, each in its order."""
     found: list[Any] = []
     seen = Comparable()
     clients = {user: plain(ports["SASL"], user) for user in USERS}
@@ -270,7 +270,7 @@ def walk(ports: Mapping[str, int]) -> list[Any]:
 
 
 def logins(port: int, clients: Mapping[str, Client], token: Any, seen: Comparable) -> Iterator[Any]:
-    """Who is let in by a token, while there is one and afterwards."""
+    """Yields which logins by a token succeed, while it is valid and afterwards."""
     name, password = token["TokenId"], base64.b64encode(bytes(token["Hmac"])).decode()
     by_token, last = scram(port, name, password)
     yield last["ErrorCode"], last["SessionLifetimeMs"] // 10_000_000
@@ -301,7 +301,7 @@ def test_delegation_tokens_are_apache_kafkas(brokers: Brokers) -> None:
 
 
 def test_tokens_are_handed_over(tmp_path: Path) -> None:
-    """Tokens that one broker made let in at the other, on the same directory; and the other way round."""
+    """Clients log in at each broker by tokens that the other made on the same directory."""
     keys = tmp_path / "keys.json"
     keys.write_text(json.dumps(KeySet([KEY]).as_dict(private=False)))
     properties = settings(keys)

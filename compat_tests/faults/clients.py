@@ -32,7 +32,7 @@ class Failed(Exception):
 
 
 class Options(NamedTuple):
-    """How a record is sent."""
+    """Options of a send."""
 
     idempotent: bool = False
     request_timeout_ms: int = 30_000
@@ -40,13 +40,13 @@ class Options(NamedTuple):
     transactional_id: str | None = None
     topic: str = TOPIC
     warm_up: bool = False
-    """Whether a record is sent before, so that there is a connection to the leader."""
+    """Whether a record is sent first, so that there is a connection to the leader."""
     connected: Callable[[], object] = lambda: None
     """Called once the client has the topic's metadata."""
 
 
 class Client(Protocol):
-    """What a test does with a client. ``servers`` are the settings with which it connects."""
+    """The operations of a client. ``servers`` are the configs of its connection."""
 
     name: str
 

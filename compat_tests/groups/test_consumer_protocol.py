@@ -1,4 +1,4 @@
-"""The consumer protocol of KIP-848 as librdkafka speaks it: who owns what, through whatever happens to members."""
+"""The consumer protocol of KIP-848 with librdkafka: assignments while members join, leave and fail."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ def all_of(topic: str, partitions: int = PARTITIONS) -> set[Place]:
 
 
 def share_out(members: Sequence[Member], places: set[Place], sizes: Sequence[int]) -> Callable[[], bool]:
-    """Whether these are all the partitions, each with one owner, so many with each member."""
+    """Returns whether these are all the partitions, each with one owner, with the given number for each member."""
 
     def reached() -> bool:
         owned = [member.assignment() for member in members]
@@ -88,7 +88,7 @@ def at_the_end(there: Sequence[Member], topic: str) -> bool:
 
 
 def commit(member: Member) -> None:
-    """What it has read, in the epoch that it has."""
+    """Commits the member's positions, in its current epoch."""
     member.commit({place: member.position(place) for place in member.assignment()})
 
 
@@ -105,7 +105,7 @@ def test_more_members_than_partitions(quick_client: ConfluentClient, members: Gr
 
 
 def test_a_partition_is_taken_before_it_is_given(quick_client: ConfluentClient, members: Group, topic: str) -> None:
-    """Who does not poll gives nothing back: until it does, nobody else gets its partitions."""
+    """A member that does not poll revokes nothing: until it does, no other member gets its partitions."""
     quick_client.create_topic(topic, 2)
     first, second = members.member("first"), members.member("second")
     first.subscribe([topic])
@@ -173,7 +173,7 @@ def test_an_instance_is_one_member(quick_client: ConfluentClient, members: Group
 
 
 def test_a_subscription_to_a_pattern(quick_client: ConfluentClient, members: Group, topic: str) -> None:
-    """RE2, resolved by the broker: the client never hears of topics that it does not match."""
+    """RE2, resolved by the broker: the client does not see topics that do not match."""
     for name in (f"{topic}-a1", f"{topic}-b1", f"{topic}-c"):
         quick_client.create_topic(name)
     member = members.member("a")
@@ -297,7 +297,7 @@ def refuse(places: Sequence[TopicPartition]) -> None:
 
 
 def test_who_does_not_poll_is_out(quick_client: ConfluentClient, members: Group, topic: str) -> None:
-    """It leaves, others have its partitions, and what it would commit comes too late; it may come back."""
+    """The member leaves, others get its partitions, and its commit fails; it may rejoin."""
     quick_client.create_topic(topic, 2)
     fill(quick_client, topic, [b"0", b"1"], 2)
     slow, busy = members.member("slow", configs={"max.poll.interval.ms": 1000}), members.member("busy")

@@ -1,4 +1,4 @@
-"""Share groups (KIP-932) as librdkafka speaks them: records acquired, released and acknowledged."""
+"""Share groups (KIP-932) with librdkafka: records acquired, released and acknowledged."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ ACCEPT, RELEASE, REJECT = AcknowledgeType.ACCEPT, AcknowledgeType.RELEASE, Ackno
 
 @pytest.fixture
 def shared(members: Group) -> Group:
-    """A share group that reads topics from their beginning, and takes no record back before a test wants it."""
+    """A share group that reads topics from their start, with locks that do not expire unless a test sets it."""
     members.configure(share_auto_offset_reset="earliest")
     return members
 
@@ -46,7 +46,7 @@ def collect(
     reached: Callable[[list[tuple[int, int, int]]], bool],
     decide: Callable[[Message], AcknowledgeType | None] = lambda _: ACCEPT,
 ) -> list[tuple[int, int, int]]:
-    """Poll in turns until it is so; which member got which value, and for the how manieth time.
+    """Polls in turns until the condition holds; returns member, value and delivery count of each record.
 
     ``decide`` says what becomes of each; None: implicitly, that it is done with.
     """
@@ -66,7 +66,7 @@ def collect(
 
 
 def first_taken(consumer: ShareConsumer) -> list[Message]:
-    """What it is given first; nothing is done with it."""
+    """Returns the first records; they are not acknowledged."""
     deadline = time.monotonic() + WAIT_S
     while not (messages := taken(consumer)):
         assert time.monotonic() < deadline
@@ -134,7 +134,7 @@ def test_a_record_is_given_up_after_so_many_tries(quick_client: ConfluentClient,
 
 
 def test_a_lock_runs_out(quick_client: ConfluentClient, shared: Group, topic: str) -> None:
-    """Who is slow finds that its records are another's, and is told so when it is done with them."""
+    """The records of a slow member are delivered to another, and its own acknowledgement fails."""
     quick_client.create_topic(topic)
     shared.configure(share_record_lock_duration_ms="1000")
     fill(quick_client, topic, 4)

@@ -44,7 +44,7 @@ Acknowledged = ShareAcknowledgeRequest.AcknowledgeTopic
 
 
 class Gone(Exception):
-    """The broker is not there, or not any more."""
+    """The broker is down, or has closed the connection."""
 
 
 class Truth:
@@ -89,7 +89,7 @@ class Truth:
 
 
 class Asker(threading.Thread):
-    """Asks over a connection of its own, and again over another when the broker has gone."""
+    """Sends requests over its own connection, and over a new one after a restart of the broker."""
 
     def __init__(self, name: str, broker: BarnabasProcess, truth: Truth) -> None:
         super().__init__(name=name)
@@ -120,7 +120,7 @@ class Asker(threading.Thread):
 
 
 class Source(Asker):
-    """Batches of some records."""
+    """Produces small batches."""
 
     def work(self, life: int) -> None:
         topic = ProduceRequest.TopicProduceData
@@ -135,7 +135,7 @@ class Source(Asker):
 
 
 class Worker(Asker):
-    """A member: takes records, and says of each what became of it; now and then it says nothing, and goes."""
+    """A member that acquires and acknowledges records; sometimes it leaves without an acknowledgement."""
 
     def __init__(self, name: str, broker: BarnabasProcess, truth: Truth, topic_id: bytes) -> None:
         super().__init__(name, broker, truth)
@@ -206,7 +206,7 @@ class Worker(Asker):
 
 
 def prepare(port: int) -> bytes:
-    """The topic, which the group reads from its beginning: its id."""
+    """Creates the topic, which the group reads from its start; returns its id."""
     with Client(port, timeout=SECONDS) as client:
         topic = CreateTopicsRequest.CreatableTopic(
             name=TOPIC, num_partitions=1, replication_factor=1, assignments=[], configs=[]
@@ -264,7 +264,7 @@ def test_two_members_share_a_partition_over_kills(broker: BarnabasProcess) -> No
 
 
 def await_more(truth: Truth, count: int) -> None:
-    """Until so many more records are done with."""
+    """Waits until ``count`` more records are acknowledged."""
     before, deadline = len(truth.done), time.monotonic() + SECONDS
     while len(truth.done) < before + count and not truth.failures:
         assert time.monotonic() < deadline, (before, len(truth.done), truth.produced)
@@ -272,7 +272,7 @@ def await_more(truth: Truth, count: int) -> None:
 
 
 def await_start(truth: Truth, broker: BarnabasProcess, topic_id: bytes) -> None:
-    """Until all records that there are at the moment are done with, as the broker has it; each has been given."""
+    """Waits until the share-partition start offset is the log end offset; each record has been delivered."""
     last, deadline = truth.produced, time.monotonic() + SECONDS
     data = ReadShareGroupStateSummaryRequest.ReadStateSummaryData
     request = ReadShareGroupStateSummaryRequest(

@@ -37,7 +37,7 @@ def admin(client: KafkaPythonClient) -> KafkaAdminClient:
 
 @pytest.fixture
 def filled(client: KafkaPythonClient, topic: str) -> str:
-    """A topic of two partitions, five records each, a millisecond apart over both."""
+    """Returns a topic of two partitions, five records each, a millisecond apart over both."""
     client.create_topic(topic, 2)
     producer = client.producer()
     for n in range(10):

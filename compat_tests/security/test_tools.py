@@ -1,4 +1,4 @@
-"""Apache Kafka's tools for ACLs, users, quotas and tokens, over SASL_SSL, and what clients may do after them."""
+"""Apache Kafka's tools for ACLs, users, quotas and tokens, over SASL_SSL, and their effects on clients."""
 
 import itertools
 import json
@@ -28,7 +28,7 @@ numbers = itertools.count(1)
 
 
 class Release(NamedTuple):
-    """A release of the tools, and how they prove who they are."""
+    """A release of the tools, and the configs of their login."""
 
     version: str
     acls: str
@@ -89,7 +89,7 @@ def of_bob(secured: Secured, mechanism: str = "PLAIN", user: str = "bob", passwo
 
 
 def produced(secured: Secured, topic: str) -> int:
-    """The error with which bob's record to the topic was answered, 0 for none."""
+    """Returns the error of a produce request of bob, 0 for none."""
     found: list[int] = []
     producer = Producer({**of_bob(secured), "message.timeout.ms": 30_000})
     producer.produce(topic, b"bob's", on_delivery=lambda error, _: found.append(error.code() if error else 0))
@@ -106,7 +106,7 @@ def transacted(secured: Secured, topic: str) -> None:
 
 
 def consumed(secured: Secured, topic: str, group: str) -> bytes | int:
-    """The first value that bob reads in the group, or the error that he gets."""
+    """Returns the first value that bob reads in the group, or his error."""
     consumer = Consumer({**of_bob(secured), "group.id": group, "auto.offset.reset": "earliest"})
     consumer.subscribe([topic])
     deadline = time.monotonic() + SECONDS
@@ -122,7 +122,7 @@ def consumed(secured: Secured, topic: str, group: str) -> bytes | int:
 
 
 def listed(outcomes: str) -> set[tuple[str, ...]]:
-    """Resource type, name, pattern type, principal, host, operation and permission of each ACL in a tool's output."""
+    """Returns type, name, pattern type, principal, host, operation and permission of each ACL in the output."""
     found: set[tuple[str, ...]] = set()
     pattern: tuple[str, ...] = ()
     for line in outcomes.splitlines():
@@ -199,7 +199,7 @@ def test_scram_credentials(command: Command, secured: Secured) -> None:
 
 
 def logs_in(secured: Secured, mechanism: str, password: str) -> bool:
-    """Whether carol may: librdkafka says either at once and goes on trying, which nobody waits for."""
+    """Returns whether carol can log in: librdkafka reports either result at once, and retries."""
     said: list[KafkaError] = []
     found: dict[str, Any] = {**of_bob(secured, mechanism, "carol", password), "error_cb": said.append}
     admin = AdminClient(found)
@@ -259,7 +259,7 @@ def test_a_certificate_is_read_again(command: Command, secured: Secured) -> None
 
 
 class Token(NamedTuple):
-    """What a row of kafka-delegation-tokens.sh begins with."""
+    """The first columns of a row of kafka-delegation-tokens.sh."""
 
     token_id: str
     hmac: str

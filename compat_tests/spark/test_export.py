@@ -1,4 +1,4 @@
-"""Topics exported in every format, read back by other readers, and compared row by row; and exports that are killed."""
+"""Topics exported in every format, read by other readers, and compared row by row; and exports that are killed."""
 
 import base64
 import csv
@@ -33,7 +33,7 @@ PARTITIONS = 4
 
 
 class Filled(NamedTuple):
-    """A topic, and what was sent to it."""
+    """A topic, and the records sent to it."""
 
     name: str
     records: list[Made]
@@ -320,7 +320,7 @@ def test_row_groups_are_copied_where_they_are_large_enough(
 
 
 def test_files_of_two_schemas_are_merged_by_their_rows(spark: SparkSession, tmp_path: Path) -> None:
-    """As parts are, if the release of Spark changes between two runs and writes the same columns otherwise."""
+    """Files have two schemas if the release of Spark changes between runs and writes the same columns differently."""
     files, format = LocalFiles(tmp_path), to_files.Format("parquet", "zstd")
     for name, nullable in (("a", True), ("b", False)):
         table = pa.table({"value": [name]}, schema=pa.schema([pa.field("value", pa.string(), nullable)]))
@@ -336,7 +336,7 @@ def test_files_of_two_schemas_are_merged_by_their_rows(spark: SparkSession, tmp_
 def test_days_are_those_of_utc(
     spark: SparkSession, bootstrap: str, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the time zone of the session is; and with files that are merged by Spark, as large ones are."""
+    """The time zone of the session has no effect; nor has a merge of large files by Spark."""
     monkeypatch.setattr(to_files, "SMALL_BYTES", 0)
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")

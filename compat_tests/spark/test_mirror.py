@@ -1,4 +1,4 @@
-"""The mirror: one cluster's records at another, row by row, over kills of whatever takes part."""
+"""The mirror: the records of one cluster at another, row by row, while any part of it is killed."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ from compat_tests.spark.topics import as_made, committed, create
 
 
 def await_records(bootstrap: str, records: list[Made], topic: str, partitions: int, seconds: float = 120) -> None:
-    """Until the target has them all, as they are, in order, none twice."""
+    """Waits until the target has all records, unchanged, in order, without duplicates."""
     deadline = time.monotonic() + seconds
     wanted = by_partition(renamed(records, topic), partitions)
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -55,7 +55,7 @@ def await_records(bootstrap: str, records: list[Made], topic: str, partitions: i
 
 
 def configs_of(bootstrap: str, topic: str) -> dict[str, str | None]:
-    """Those that are the topic's own."""
+    """Returns the configs that are set for the topic."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     found = admin.describe_configs([resource])[resource].result(30)
@@ -69,7 +69,7 @@ def commit(bootstrap: str, group: str, offsets: list[TopicPartition]) -> None:
 
 
 def rest_of(bootstrap: str, group: str, topic: str, count: int) -> list[Made]:
-    """What a member of the group gets that goes on where the group is; it waits for so many records."""
+    """Returns ``count`` records that a member of the group gets from the committed offsets."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -92,7 +92,7 @@ def rest_of(bootstrap: str, group: str, topic: str, count: int) -> list[Made]:
 
 @contextlib.contextmanager
 def mirroring(spark: SparkSession, checkpoint: Path, **options: Any) -> Iterator[list[Progress]]:
-    """A mirror that runs on a thread for as long as the block; what it reports. Raises what it raised."""
+    """Runs a mirror on a thread within the block; yields its progress. Raises its error."""
     stop, reported, failed = threading.Event(), [], []
 
     def work() -> None:
@@ -168,7 +168,7 @@ def test_everything_while_it_runs(spark: SparkSession, own_broker: Callable[...,
 
 
 def _mirror_on(options: dict[str, Any], checkpoint: Path) -> None:
-    """What a query does, batch by batch, in a process of its own: Spark keeps an offset, and so does this."""
+    """Does what a query does, batch by batch, in its own process, with offsets kept as Spark keeps them."""
     spec = MirrorOptions(**options).spec()
     planner = Planner(spec, Cluster.of(spec.source_settings), Cluster.of(spec.target_settings))
     while True:
@@ -187,7 +187,7 @@ def _mirror_on(options: dict[str, Any], checkpoint: Path) -> None:
 @pytest.mark.xdist_group("spark apart")
 @pytest.mark.long
 def test_tasks_killed_again_and_again(own_broker: Callable[..., Running], tmp_path: Path) -> None:
-    """Without Spark, so that there is time for many moments; and some that should be dead live on beside the next."""
+    """Runs without Spark, so that there is time for many kills; some killed tasks run on beside their successors."""
     source, target = own_broker(), own_broker()
     create(source.bootstrap, "orders", partitions=3)
     orders = made("orders", 4_800, partitions=3, seed=9)
@@ -217,7 +217,7 @@ def test_tasks_killed_again_and_again(own_broker: Callable[..., Running], tmp_pa
 @pytest.mark.xdist_group("spark apart")
 @pytest.mark.long
 def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
-    """Driver, workers, target, the checkpoint's last entry: nothing is lost, nothing doubled."""
+    """Driver, workers, target, the checkpoint's last entry: nothing is lost or duplicated."""
     source, target = own_broker(), own_broker()
     chance = random.Random(11)
     create(source.bootstrap, "orders", partitions=4)
@@ -259,7 +259,7 @@ def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Run
 
 
 def _await_batches(output: Path, count: int, driver: "subprocess.Popen[str]") -> None:
-    """Until the command has told of so many batches."""
+    """Waits until the command has printed this number of batches."""
     deadline = time.monotonic() + 150
     while output.read_bytes().count(b": batch ") < count:
         assert driver.poll() is None, output.read_text()
@@ -269,7 +269,7 @@ def _await_batches(output: Path, count: int, driver: "subprocess.Popen[str]") ->
 
 @pytest.mark.xdist_group("spark apart")
 def test_apache_kafka_both_ways(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
-    """From Barnabas to Apache Kafka and on to another Barnabas: names tell the way, and nothing comes back."""
+    """Mirrors Barnabas to Apache Kafka and on to another Barnabas: names have the path, and nothing returns."""
     first, last = own_broker(), own_broker()
     few = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
     with contextlib.ExitStack() as stack:

@@ -27,12 +27,12 @@ FORMATS = ("kafka", "barnabas")
 SAME_FOR_ALL = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 TIMES = 1_700_000_000_000
 FAILURES = (PySparkException, Py4JJavaError)
-"""How Python is told of an error: what Spark's own connector throws has no Python class."""
+"""Errors as Python gets them: those of Spark's own connector have no Python class."""
 
 
 @pytest.fixture(params=FORMATS)
 def source(request: pytest.FixtureRequest) -> str:
-    """The name of the format; Spark's own only where its jars are."""
+    """Returns the name of the format; Spark's own only if its jars are there."""
     if request.param == "kafka":
         request.getfixturevalue("connector")
     return str(request.param)
@@ -55,7 +55,7 @@ def new_topic(bootstrap: str) -> Callable[[str], str]:
 
 @pytest.fixture(scope="module")
 def sent(bootstrap: str, new_topic: Callable[[str], str]) -> list[Made]:
-    """What one topic holds; `by_partition` tells in which order."""
+    """Returns the records of one topic; `by_partition` has their order."""
     records = made(new_topic("own-connector"), 2000, partitions=PARTITIONS)
     send(bootstrap, records, compression_type="lz4")
     return records
@@ -74,7 +74,7 @@ Row = tuple[Any, ...]
 
 
 def row(record: Made, offset: int) -> Row:
-    """A record as a row, with times in ms; a record without headers has null for them."""
+    """Returns a record as a row, with times in ms; a record without headers has null for them."""
     return (
         record.key,
         record.value,
@@ -93,7 +93,7 @@ def rows_of(records: list[Made]) -> list[Row]:
 
 
 def taken(frame: DataFrame) -> list[Row]:
-    """The rows of a source, in order of topic, partition and offset, as `row` has them."""
+    """Returns the rows of a source in order of topic, partition and offset, in the form of `row`."""
     found = frame.withColumn("timestamp", F.unix_millis("timestamp")).select(*SAME_FOR_ALL).collect()
     rows = [(*each[:7], each[7] and [tuple(header) for header in each[7]]) for each in found]
     return sorted(rows, key=lambda each: each[2:5])
@@ -198,7 +198,7 @@ def test_what_is_written_is_what_it_was(
     spark: SparkSession, source: str, read: Callable[..., DataFrame], sent: list[Made], new_topic: Callable[[str], str],
     bootstrap: str,
 ) -> None:  # fmt: skip
-    """Headers, nulls and partitions; times are the producer's own in Spark's connector, and ours has the column."""
+    """Headers, nulls and partitions are kept; Spark's connector has the producer's time, ours writes the column."""
     target = new_topic("written")
     frame = read(subscribe=sent[0].topic).select("key", "value", "headers", "partition", F.lit(target).alias("topic"))
     frame.write.format(source).option("kafka.bootstrap.servers", bootstrap).mode("append").save()
@@ -299,7 +299,7 @@ def test_a_whole_result_is_written_with_each_batch(
 def test_a_query_of_sparks_connector_goes_on_with_ours(
     connector: SparkSession, bootstrap: str, new_topic: Callable[[str], str], tmp_path: Path
 ) -> None:
-    """Offsets are written alike, and ours say which topic it was besides: a checkpoint is taken up, but not back."""
+    """Offsets have the same form, and ours have the topic id too: ours reads theirs, but not the reverse."""
     topic = new_topic("taken-up")
     records = made(topic, 200, partitions=PARTITIONS)
     found: list[Any] = []

@@ -1,4 +1,4 @@
-"""The data source as its users see it: batches and streams of topics, their options, checkpoints and lag."""
+"""The data source for its users: batches and streams of topics, their options, checkpoints and lag."""
 
 import json
 import time
@@ -23,7 +23,7 @@ Record = tuple[int, int, bytes | None, bytes | None, int, tuple[tuple[str, bytes
 
 
 def eventually(condition: Callable[[], object], seconds: float = 120) -> None:
-    """Return once it holds; fail if it never does."""
+    """Returns once the condition holds; fails after the timeout."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -51,7 +51,7 @@ def stream(spark: SparkSession, bootstrap: str, **options: str) -> DataFrame:
 
 
 def drain(frame: DataFrame, checkpoint: Path) -> tuple[list[list[Row]], Any]:
-    """What each micro-batch held until there was nothing more, and the query."""
+    """Returns the rows of each micro-batch until the end of the topic, and the query."""
     batches: list[list[Row]] = []
     query = (
         frame.writeStream.foreachBatch(lambda rows, _: batches.append(rows.collect()))
@@ -64,7 +64,7 @@ def drain(frame: DataFrame, checkpoint: Path) -> tuple[list[list[Row]], Any]:
 
 
 def plain(rows: Sequence[Row]) -> list[Record]:
-    """Rows in order of partition and offset, as Python's own values; timestamps in ms."""
+    """Returns rows in order of partition and offset, as Python's own values; timestamps in ms."""
     return sorted(
         (
             row.partition,
@@ -79,7 +79,7 @@ def plain(rows: Sequence[Row]) -> list[Record]:
 
 
 def sent(records: Sequence[Made], partitions: int = 4) -> list[Record]:
-    """What `plain` gives of records that were sent to an empty topic in this order."""
+    """Returns the `plain` rows of records that were sent to an empty topic in this order."""
     return [
         (record.partition, offset, record.key, record.value, record.timestamp, record.headers)
         for held in by_partition(records, partitions)
@@ -183,7 +183,7 @@ def test_latest_is_where_the_query_was_first_started(
 def test_a_first_batch_that_failed_begins_where_it_began(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    """Spark keeps no beginning of a first batch: asked for it again, "latest" would be elsewhere."""
+    """Spark does not keep the start of a first batch: "latest" would be a different offset in the second attempt."""
     create(bootstrap, topic, partitions=1)
     send(bootstrap, made(topic, 10, partitions=1))
 
@@ -232,7 +232,7 @@ def test_topics_in_one_call_and_their_lag(
 
 
 def test_beside_spark_s_own_connector(connector: SparkSession, bootstrap: str, topic: str, tmp_path: Path) -> None:
-    """The same options mean the same records, tasks, and ends of micro-batches."""
+    """The same options give the same records, tasks, and ends of micro-batches."""
     spark = connector
     create(bootstrap, topic, partitions=3)
     send(bootstrap, [record for record in made(topic, 600, partitions=3) if record.partition or record.key])

@@ -1,4 +1,4 @@
-"""The stream job: what users of Kafka Streams do, on the broker, row by row; and what becomes of bad records."""
+"""The stream job: the operations of Kafka Streams, row by row, and the treatment of bad records."""
 
 import json
 import random
@@ -31,7 +31,7 @@ MINUTE = 60_000
 
 
 def received(bootstrap: str, topic: str) -> list[Message]:
-    """What a reader of committed records finds, partition by partition."""
+    """Returns the committed records of a topic, partition by partition."""
     return [message for its in messages(bootstrap, topic) for message in its]
 
 
@@ -40,7 +40,7 @@ def values(found: Iterable[Message]) -> list[Any]:
 
 
 def records(topic: str, rows: Iterable[tuple[str | None, Any, int]]) -> list[Made]:
-    """(key, value, time) as records of the partitions, by key."""
+    """Returns (key, value, time) as records, in partitions by key."""
     made = []
     for key, value, timestamp in rows:
         body = value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
@@ -51,7 +51,7 @@ def records(topic: str, rows: Iterable[tuple[str | None, Any, int]]) -> list[Mad
 
 @pytest.fixture
 def once(spark: SparkSession, bootstrap: str, tmp_path: Path) -> Callable[..., int]:
-    """Run the job for what is there; how many rows it read. The same checkpoint every time."""
+    """Runs the job until the end of the topic, and returns the number of rows; the checkpoint is the same each time."""
 
     def run(**options: Any) -> int:
         described = StreamOptions(bootstrap_servers=bootstrap, **options)
@@ -69,7 +69,7 @@ def code(tmp_path: Path, text: str) -> str:
 def test_sql_joins_a_stream_with_a_table_and_bad_records_go_apart(
     once: Callable[..., int], spark: SparkSession, bootstrap: str, name: str, tmp_path: Path
 ) -> None:
-    """Then the same goes on as a stream without an end; what it joins with is what was newest when it was started."""
+    """The job then continues as a stream; it joins with the newest values as of its start."""
     orders, customers, out, dead = (f"{name}-{each}" for each in ("orders", "customers", "out", "dead"))
     create(bootstrap, orders, customers, out, dead, partitions=PARTITIONS)
     send(
@@ -163,7 +163,7 @@ def transform(clicks):
 
 
 def clicks(count: int) -> list[dict[str, Any]]:
-    """In the order of their times; one in seven comes twice."""
+    """Returns clicks in the order of their times; one in seven occurs twice."""
     chance = random.Random(11)
     now, made = START // MINUTE * MINUTE, []
     for number in range(count):
@@ -350,7 +350,7 @@ def test_a_bad_record_ends_the_job_where_nobody_says_otherwise(
 def test_what_the_how_to_says(
     spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its commands, each for what is there, and the function that one of them needs."""
+    """Runs the commands of the how-to on existing records, with the function that one of them needs."""
     bootstrap = own_broker().bootstrap
     monkeypatch.chdir(tmp_path)
     asked: list[StreamOptions] = []

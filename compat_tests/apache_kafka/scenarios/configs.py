@@ -96,7 +96,7 @@ def altered(*resources: dict[str, Any], validate: bool = False) -> Step:
 
 
 def shown(*keys: str, kind: int = TOPIC, name: str = "~t", value: str | None = None) -> list[Step]:
-    """What is in force, once the broker has heard of it from its controller: that the first key has `value`, say."""
+    """Describes configs; waits until the first key has ``value``, if it is given."""
     until = None if value is None else ("Results.0.Configs.0.Value", value)
     return [pause(0.05), described_of(kind, name, list(keys) or None, until)]
 

@@ -10,10 +10,10 @@ BEAT, SHOWN = "ConsumerGroupHeartbeat", "ConsumerGroupDescribe"
 GROUP_RESOURCE = 32
 
 HEARD = pause(0.3)
-"""Apache Kafka's group coordinator hears of topics and configs a moment later."""
+"""Apache Kafka's group coordinator gets topics and configs a moment later."""
 
 REGEX_INTERVAL = pause(10.2)
-"""So long no pattern is looked up again."""
+"""The interval in which a pattern is resolved once."""
 
 Owned = Mapping[str, Sequence[int]] | None
 
@@ -30,14 +30,14 @@ def body(member: str, epoch: Any, owned: Owned = None, **more: Any) -> dict[str,
 
 
 def beat(member: str = "~a", epoch: Any = None, owned: Owned = None, **more: Any) -> Step:
-    """A heartbeat, in the epoch that the last answer to this member gave; that one is saved."""
+    """Sends a heartbeat with the epoch of the last response to this member, and saves the new epoch."""
     found = f"${member}.epoch" if epoch is None else epoch
     options = {name: more.pop(name) for name in ("until", "quiet", "on", "v") if name in more}
     return ask(BEAT, save={f"${member}.epoch": "MemberEpoch"}, **options, **body(member, found, owned, **more))
 
 
 def refused(member: str = "~a", epoch: Any = 0, owned: Owned = None, **more: Any) -> Step:
-    """A heartbeat whose answer says no epoch that anybody could go by."""
+    """Sends a heartbeat whose response has no usable epoch."""
     return ask(BEAT, **body(member, epoch, owned, **more))
 
 
@@ -60,7 +60,7 @@ def listed() -> Step:
 
 
 def settings(**configs: str) -> list[Step]:
-    """Configs of the group ``~g``."""
+    """Sets configs of the group ``~g``."""
     changes = [
         {"Name": "consumer." + name.replace("_", "."), "ConfigOperation": 0, "Value": value}
         for name, value in configs.items()
@@ -87,7 +87,7 @@ def drop(topic: str) -> list[Step]:
 
 
 AT_ONCE = settings(assignment_interval_ms="0")
-"""Nobody waits for an assignment."""
+"""Assignments without delay."""
 
 JOINING = {"RebalanceTimeoutMs": 60000, "SubscribedTopicNames": ["~t"]}
 

@@ -1,4 +1,4 @@
-"""What one request does to the next: configs that take effect, topics that come and go, requests that overlap."""
+"""Effects of one request on the next: changed configs, created and deleted topics, concurrent requests."""
 
 from typing import Any
 
@@ -30,11 +30,9 @@ SOURCE, DEFAULT = "Results.0.Configs.0.ConfigSource", 5
 
 
 def changed(*resources: dict[str, Any]) -> list[Step]:
-    """Configs that are altered, and in force.
+    """Alters configs, and waits until they are in force.
 
-    Those that are set are shown, those of brokers that are deleted have their default at broker 1, and soon after that
-    they are heeded.
-    """
+    Set configs are described; deleted broker configs have their default at broker 1, and are in force soon after."""
     shows = [
         ask(
             "DescribeConfigs",

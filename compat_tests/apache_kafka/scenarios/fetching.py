@@ -11,7 +11,7 @@ FIVE = [seed("~t", f"value {n}", f"more {n}") for n in range(5)]
 
 
 def of(topic: str, *partitions: tuple[int, int] | tuple[int, int, int], **more: Any) -> dict[str, Any]:
-    """A fetch of (partition, offset, max bytes) of one topic."""
+    """Returns a fetch of (partition, offset, max bytes) of one topic."""
     asked = [
         {"Partition": each[0], "FetchOffset": each[1], "PartitionMaxBytes": each[2] if len(each) > 2 else 1 << 20}
         for each in partitions
@@ -23,7 +23,7 @@ def of(topic: str, *partitions: tuple[int, int] | tuple[int, int, int], **more: 
 def within(
     session: Any, epoch: int, topic: str = "~t", *partitions: tuple[int, int], forget: tuple[int, ...] = ()
 ) -> Step:
-    """A fetch of an incremental session."""
+    """Returns a fetch of an incremental session."""
     forgotten = [{"Topic": topic, "TopicId": f"$id {topic}", "Partitions": list(forget)}] if forget else []
     body = of(topic, *partitions, SessionId=session, SessionEpoch=epoch, ForgottenTopicsData=forgotten, MaxWaitMs=20)
     return ask("Fetch", save={"$s": "SessionId"} if session == 0 else {}, **body)

@@ -1,4 +1,4 @@
-"""Frames, headers and versions: what is answered, and what ends the connection."""
+"""Frames, headers and versions: responses, and errors that close the connection."""
 
 import struct
 from typing import Any
@@ -122,7 +122,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     "ShareAcknowledge": dict(acknowledge(1, member="nobody").body),
     "StreamsGroupDescribe": {"GroupIds": ["~g"], "IncludeAuthorizedOperations": False},
 }
-"""A request of each API that every broker answers, in one shape for all its versions."""
+"""A valid request of each API, in one form for all its versions."""
 
 
 def without_last_byte(data: bytes) -> bytes:
@@ -150,7 +150,7 @@ UNKNOWN_TAGS = [(200, b"from the future"), (201, b"")]
 
 
 def of_every_api() -> list[Any]:
-    """For each API: cut off, too long, with tags nobody knows, with other client ids."""
+    """For each API: a truncated request, a too long one, unknown tags, other client ids."""
     made = []
     for api in ADVERTISED:
         body = PLAIN[api]

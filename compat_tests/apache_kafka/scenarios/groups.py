@@ -1,4 +1,4 @@
-"""The classic group protocol: joining, syncing, beating, leaving, and what is shown of it."""
+"""The classic group protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and how groups are described."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def protocols(*named: tuple[str, bytes]) -> list[dict[str, Any]]:
 
 
 def two(v: int = 3, **more: Any) -> list[Step]:
-    """A stable group of ``$m`` (its leader) and ``$n``, each on a connection of its own."""
+    """Makes a stable group of ``$m`` (its leader) and ``$n``, each on its own connection."""
     return [
         *stable(),
         send("JoinGroup", v=v, on="n", **join_body(**more)),

@@ -1,4 +1,4 @@
-"""Produce: what is taken, what is refused and how."""
+"""Produce: accepted and refused requests, and their errors."""
 
 import struct
 from typing import Any
@@ -15,7 +15,7 @@ def one(**options: Any) -> bytes:
 
 
 def stored(topic: str = "~t") -> Step:
-    """What the log then holds."""
+    """Reads the log's contents."""
     return fetch(topic, 0, v=11)
 
 
@@ -96,7 +96,7 @@ BAD: list[tuple[str, Any]] = [
 ]
 
 SOME_VERSIONS = {"plain", "a wrong crc", "codec 5", "two batches", "message set 1", "a record too far ahead"}
-"""Cases that are tried with every version; for the others the oldest and the newest do."""
+"""Cases that are played with every version; the others use the oldest and the newest."""
 
 
 def cases(named: list[tuple[str, Any]], kind: str, *after: Step) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Share groups, the group's side: heartbeats, descriptions, and where their partitions begin (KIP-932)."""
+"""Share groups, the group's side: heartbeats, descriptions, and start offsets (KIP-932)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,11 +11,11 @@ WHERE, ALTER, FORGET = "DescribeShareGroupOffsets", "AlterShareGroupOffsets", "D
 GROUP_RESOURCE = 32
 
 HEARD = pause(0.3)
-"""Apache Kafka's group coordinator hears of topics and configs a moment later."""
+"""Apache Kafka's group coordinator gets topics and configs a moment later."""
 
 
 def beat(member: str = "~m", epoch: Any = None, group: str = "~g", **more: Any) -> Step:
-    """A heartbeat, in the epoch that the last answer to this member gave; that one is saved."""
+    """Sends a heartbeat with the epoch of the last response to this member, and saves the new epoch."""
     found = f"${member}.epoch" if epoch is None else epoch
     options = {name: more.pop(name) for name in ("until", "quiet", "on") if name in more}
     return ask(
@@ -28,7 +28,7 @@ def beat(member: str = "~m", epoch: Any = None, group: str = "~g", **more: Any) 
 
 
 def refused(member: str = "~m", epoch: Any = 0, group: str = "~g", **more: Any) -> Step:
-    """A heartbeat whose answer says no epoch that anybody could go by."""
+    """Sends a heartbeat whose response has no usable epoch."""
     return ask(BEAT, v=1, **{"GroupId": group, "MemberId": member, "MemberEpoch": epoch, **more})
 
 
@@ -69,7 +69,7 @@ def delete(group: str = "~g") -> Step:
 
 
 def settings(**configs: str) -> list[Step]:
-    """Configs of the group ``~g``."""
+    """Sets configs of the group ``~g``."""
     changes = [
         {"Name": "share." + name.replace("_", "."), "ConfigOperation": 0, "Value": value}
         for name, value in configs.items()
@@ -79,17 +79,17 @@ def settings(**configs: str) -> list[Step]:
 
 
 def initialized(*topics: str) -> Step:
-    """Until there is state of so many topics."""
+    """Waits until each of the topics has share state."""
     last = f"Groups.0.Topics.{len(topics or ('~t',)) - 1}.Partitions.0.ErrorCode"
     return where(every=True, v=0, quiet=True, until=(last, 0))
 
 
 AT_ONCE = settings(assignment_interval_ms="0")
-"""Nobody waits for an assignment."""
+"""Assignments without delay."""
 
 
 def joined(*topics: str, partitions: int = 1) -> list[Step | Iterable[Any]]:
-    """A member that reads all of its topics."""
+    """Makes a member that reads all of its topics."""
     names = topics or ("~t",)
     made = [create(name, partitions) for name in names]
     return [*made, AT_ONCE, enter(*names, quiet=True), initialized(*names), beat(quiet=True)]

@@ -1,4 +1,4 @@
-"""ShareFetch and ShareAcknowledge: sessions, and what becomes of records that are shared (KIP-932, 1206, 1222)."""
+"""ShareFetch and ShareAcknowledge: sessions, and the states of shared records (KIP-932, 1206, 1222)."""
 
 from ..share_state_steps import NOBODY, initialize, read, write
 from ..share_steps import (

@@ -49,7 +49,7 @@ def owning(*active: int) -> dict[str, Any]:
 
 
 def beat(member: str = "~m", epoch: Any = None, group: str = "~g", **more: Any) -> Step:
-    """A heartbeat, in the epoch that the last answer to this member gave; that one is saved."""
+    """Sends a heartbeat with the epoch of the last response to this member, and saves the new epoch."""
     options = {name: more.pop(name) for name in ("until", "within", "quiet", "patient", "on", "v") if name in more}
     body = {
         "GroupId": group,
@@ -64,7 +64,7 @@ def beat(member: str = "~m", epoch: Any = None, group: str = "~g", **more: Any) 
 
 
 def enter(member: str = "~m", *subtopologies: dict[str, Any], group: str = "~g", **more: Any) -> Step:
-    """A member joins, or joins anew."""
+    """A member joins, or joins again."""
     return beat(
         member,
         0,
@@ -89,7 +89,7 @@ def listed() -> Step:
 
 
 def group_configs(**configs: str) -> list[Step]:
-    """Of the group ``~g``, and until they show."""
+    """Sets configs of the group ``~g``, and waits until they are in force."""
     changes = [
         {"Name": "streams." + name.replace("_", "."), "ConfigOperation": 0, "Value": value}
         for name, value in configs.items()

@@ -1,4 +1,4 @@
-"""Records in transactions: produced, marked, fetched, looked up; and topics that go meanwhile."""
+"""Records in transactions: Produce, markers, Fetch, descriptions; and topics that are deleted meanwhile."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from ..transaction_steps import (
 )
 
 TURNS = "3,8,10,11,12,13"
-"""The versions of Produce where an answer has another shape, or what was not added another error."""
+"""The versions of Produce with a different response, or a different error for a partition that was not added."""
 
 ADDED = add(quiet=True, v=3)
 
@@ -240,7 +240,7 @@ PRODUCED = [
 
 
 def beside(commit: bool) -> list[Step]:
-    """Two transactions side by side, one ended and one open, and records of nobody between them."""
+    """Makes two concurrent transactions, one ended and one open, with other records between them."""
     return [
         begin(),
         begin("~y", save="q"),

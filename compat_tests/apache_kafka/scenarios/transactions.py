@@ -30,12 +30,12 @@ STATES: dict[str, list[Step]] = {
     "aborted": transaction(commit=False),
     "ongoing again": [*transaction(), add(epoch=1, quiet=True, v=3)],
 }
-"""What a transactional id may be in: the steps from an id that was just given, and was at epoch 0, to there."""
+"""The states of a transactional id: the steps to each from a new id at epoch 0."""
 
 AT_EPOCH_1 = {"committed", "aborted", "ongoing again"}
 
 STRANGERS = ({"epoch": -1}, {"epoch": 2}, {"epoch": 32767}, {"pid": 123456789}, {"pid": -1}, {"txn": "~y"}, {"txn": ""})
-"""Who is nobody in any of these states."""
+"""Producers that are unknown in all of these states."""
 
 
 TELLING = {
@@ -44,11 +44,11 @@ TELLING = {
     "EndTxn": "1,2,4,5",
     "TxnOffsetCommit": "1,3,4,5",
 }
-"""Versions in which errors part. What goes well is asked in all of them, elsewhere."""
+"""Versions with different errors. Successful requests are played in all versions, elsewhere."""
 
 
 def in_each_state(api: str, make: Callable[..., Step], what: str = "") -> list[Scenario]:
-    """Asked by strangers, which changes nothing, by who was there before or comes next, then by who is there."""
+    """Requests of unknown producers, which change nothing, of the former or next epoch, then of the current one."""
     made = []
     for state, steps in STATES.items():
         now = int(state in AT_EPOCH_1)
