@@ -201,7 +201,7 @@ def large(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def transfer(producer: Producer) -> float:
-    """Sends one large transaction to one partition; returns the seconds from its begin to the response of the commit."""
+    """Sends one large transaction to one partition; returns the seconds from begin to the response of the commit."""
     versions = GENERATIONS[producer.generation]
     version = versions["produce"]
     records = BATCH_BYTES // 1024

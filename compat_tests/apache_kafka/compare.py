@@ -140,7 +140,7 @@ class Difference(NamedTuple):
 
 
 class Normal:
-    """Replaces each run's own values (ids, ports, times) by names: those that a step saved them under, or by first use."""
+    """Replaces each run's own values (ids, ports, times) by names: those saved by a step, or by first use."""
 
     def __init__(self, port: int, now_ms: int, prefix: str, saved: Mapping[str, Any]) -> None:
         self.port, self.now_ms, self.prefix = port, now_ms, prefix
@@ -195,7 +195,7 @@ class Normal:
         return "now" if isinstance(value, int) and abs(value - self.now_ms) < 300_000 else value
 
     def records(self, data: bytes | None) -> Any:
-        """Decodes whole batches: Apache Kafka cuts records at the size limit, and clients discard the incomplete batch."""
+        """Decodes whole batches: Apache Kafka cuts records at the limit, and clients discard the incomplete one."""
         if data is None:
             return None
         if len(data) > MAGIC_AT and data[MAGIC_AT] < 2:

@@ -318,7 +318,7 @@ def join_body(group: str = "~g", member: str = "", **more: Any) -> dict[str, Any
 def join(
     member: str = "", *, v: int | None = None, on: str = "main", quiet: bool = False, save: str = "m", **more: Any
 ) -> Step:
-    """Sends a JoinGroup with an immediate response; saves the member id as ``$m``, the generation as ``$m.generation``."""
+    """Sends a JoinGroup with an immediate response; saves member id ``$m`` and generation ``$m.generation``."""
     saved = {f"${save}": "MemberId", f"${save}.generation": "GenerationId"}
     return ask("JoinGroup", v=v, on=on, quiet=quiet, save=saved, **join_body(member=member, **more))
 

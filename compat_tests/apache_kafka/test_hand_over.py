@@ -270,7 +270,7 @@ MADE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("made", MADE)
 def test_a_directory_that_apache_kafka_made(kafka_jars: Path, tmp_path: Path, made: str) -> None:
-    """The directory is formatted by Apache Kafka's tool, and used by its broker, by Barnabas, and by its broker again."""
+    """Apache Kafka's tool formats the directory; its broker uses it, then Barnabas, then its broker again."""
     options = MADE[made]
     try:
         jars(options.get("version", CURRENT))
