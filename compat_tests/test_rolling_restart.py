@@ -18,11 +18,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError as PythonError
 
-from compat_tests.apache_kafka.mixed import BARNABAS, Combined
+from compat_tests.apache_kafka.mixed import APACHE, BARNABAS, Combined
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600), pytest.mark.xdist_group("rolling_restart")]
 
 ROUNDS = int(os.environ.get("BARNABAS_ROUNDS", "2"))
+KIND = APACHE if os.environ.get("BARNABAS_COMPAT_BROKER") == "apache" else BARNABAS
 PARTITIONS, COPIES = 6, 3
 WITHIN_S = 60.0
 TOPIC = "orders"
@@ -150,7 +151,7 @@ def is_whole(admin: AdminClient) -> bool:
 
 
 def test_no_client_sees_an_error(tmp_path: Path) -> None:
-    with Combined(tmp_path, [BARNABAS] * COPIES) as cluster:
+    with Combined(tmp_path, [KIND] * COPIES) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, COPIES)])[TOPIC].result(WITHIN_S)
         producers = [OfLibrdkafka(cluster.bootstrap), OfKafkaPython(cluster.bootstrap)]

@@ -46,10 +46,10 @@ class Leadership(NamedTuple):
 
 
 class LastLeader(NamedTuple):
-    """The leader that a node has followed last; :data:`NO_NODE` if it has followed none."""
+    """The leader that a node has followed last; :data:`NO_NODE` if it has followed none since it led itself."""
 
     node_id: int = NO_NODE
-    answered: float = 0.0  #: when it last answered a fetch, in seconds of the monotonic clock
+    answered: float = 0.0  #: when its epoch became known, or it last answered a fetch, in monotonic seconds
 
 
 class QuorumListener(Protocol):

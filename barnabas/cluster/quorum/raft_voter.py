@@ -13,7 +13,7 @@ from typing import Any
 from barnabas.clock import Timer
 from barnabas.cluster.features import KRAFT
 from barnabas.cluster.quorum import ballots
-from barnabas.cluster.quorum.client import NO_NODE, Leadership, ReplicaKey
+from barnabas.cluster.quorum.client import NO_NODE, LastLeader, Leadership, ReplicaKey
 from barnabas.cluster.quorum.elections import (
     DEFAULT_TIMES,
     NEVER,
@@ -214,6 +214,10 @@ class RaftVoter(Observer):
         self._attempt = self._download = None  # responses of the earlier leader are ignored
         self._backing_off.clear()
         self._last_fetch = self._clock.monotonic()
+        if self.leadership.leader_id == self.node_id:
+            self.last_leader = LastLeader()
+        if found.leader_id not in (NO_NODE, self.node_id):
+            self.last_leader = LastLeader(found.leader_id, self._last_fetch)
         self._announce(found)
         self.changes.lost()
         self._leader_log.forget()

@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from barnabas.cluster.quorum.ballots import vote_request
-from barnabas.cluster.quorum.client import ReplicaKey
+from barnabas.cluster.quorum.client import LastLeader, ReplicaKey
 from barnabas.cluster.quorum.elections import AskVote, Leader, LogEnd
 from barnabas.cluster.quorum.raft_voter import RaftVoter
 from barnabas.errors import KafkaStorageError
@@ -89,6 +89,10 @@ def test_a_new_leader_knows_when_the_last_one_has_answered():
     assert after is not before
     assert after.voter.last_leader.node_id == before.id
     assert killed - after.voter.last_leader.answered <= 0.5
+    after.voter.resign(lambda: None)
+    assert after.voter.last_leader == LastLeader()
+    walk.run(5, faults=False)
+    assert after.voter.last_leader.node_id == after.voter.leadership.leader_id != after.id
 
 
 def test_a_voter_whose_vote_cannot_be_stored_stops():
