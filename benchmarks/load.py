@@ -24,28 +24,28 @@ PRODUCE_VERSION, FETCH_VERSION, CREATE_VERSION, QUOTAS_VERSION = 9, 12, 5, 1
 
 
 class Frame(NamedTuple):
-    """A request as it goes over the wire, and where in it (after the size) its batch begins."""
+    """An encoded request, and the position of its batch (after the size)."""
 
     data: bytes
     batch_at: int
 
 
 def framed(api_key: int, version: int, body: bytes, correlation_id: int = 7) -> bytes:
-    """With request header version 2."""
+    """Encodes a request with request header version 2."""
     client_id = CLIENT_ID.encode()
     header = struct.pack(">hhih", api_key, version, correlation_id, len(client_id)) + client_id + b"\0"
     return struct.pack(">i", len(header) + len(body)) + header + body
 
 
 def produce_frame(topic: str, batch_bytes: int, record_bytes: int = 1024) -> Frame:
-    """Produce, acks=1, one batch of about so many bytes, of records of so many."""
+    """Returns a Produce request, acks=1, with one batch of about this many bytes, of records of this size."""
     count = max(batch_bytes // record_bytes, 1)
     now_ms = time.time_ns() // 1_000_000  # records of long ago would be deleted while they are measured
     return produce_frame_of(topic, bytes(build_batch([(None, b"v" * (record_bytes - 8), now_ms)] * count)))
 
 
 def produce_frame_of(topic: str, batch: bytes) -> Frame:
-    """Produce, acks=1, that batch."""
+    """Returns a Produce request, acks=1, with this batch."""
     topic_type = ProduceRequest.TopicProduceData
     request = ProduceRequest(
         acks=1,
@@ -57,7 +57,7 @@ def produce_frame_of(topic: str, batch: bytes) -> Frame:
 
 
 def fetch_frame(topic: str, offset: int, max_bytes: int, partitions: int = 1) -> bytes:
-    """Fetch from ``offset`` in each of so many partitions, without a session, without waiting."""
+    """Returns a Fetch from ``offset`` of each of the partitions, without a session and without waiting."""
     topic_type = FetchRequest.FetchTopic
     request = FetchRequest(
         max_wait_ms=0,
@@ -84,7 +84,7 @@ def connected(port: int) -> Iterator[socket.socket]:
 
 
 def receive(connection: socket.socket, buffer: bytearray) -> int:
-    """One response into ``buffer``; its size."""
+    """Reads one response into ``buffer``; returns its size."""
     view = memoryview(buffer)
     have = 0
     needed = 4
@@ -137,7 +137,7 @@ def set_quotas(port: int, client_id: str, values: Mapping[str, float | None]) ->
 
 
 def pump(port: int, frame: bytes, count: int, depth: int, pieces: int = 1) -> float:
-    """Send the frame so many times, at most ``depth`` of them unanswered; the seconds it took.
+    """Sends the frame repeatedly, at most ``depth`` of them in flight; returns the seconds.
 
     ``pieces`` frames are joined for each send, as a client that pipelines small requests would.
     """
@@ -176,7 +176,7 @@ def pump(port: int, frame: bytes, count: int, depth: int, pieces: int = 1) -> fl
 
 
 def drain(port: int, requests: list[bytes], ahead: int = 2) -> tuple[float, int]:
-    """Ask each request in turn with ``ahead`` of them under way, throw the answers away; seconds and bytes."""
+    """Sends each request in turn, ``ahead`` of them in flight, discards responses; returns seconds and bytes."""
     buffer = bytearray(8 << 20)
     total = 0
     with connected(port) as connection:
@@ -191,7 +191,7 @@ def drain(port: int, requests: list[bytes], ahead: int = 2) -> tuple[float, int]
 
 
 def drain_raw(port: int, offsets: list[int], size: int, ahead: int = 2) -> tuple[float, int]:
-    """The same for the bare reader, whose answers have no size in front."""
+    """Does the same with the bare reader, whose responses have no size in front."""
     buffer = memoryview(bytearray(size))
     total = 0
     with connected(port) as connection:

@@ -1,4 +1,4 @@
-"""Members of one large group, each on a connection of its own: the cost of their rebalance for the broker.
+"""Members of one large group, each on its own connection: the broker's cost of their rebalance.
 
 Knows nothing of how a broker decides. Frames over sockets and a selector in one thread: what the members themselves do
 is as little as can be, and what they take of the processor is counted apart from what the broker takes.
@@ -26,7 +26,7 @@ from benchmarks import load
 
 GROUP, TOPIC = "large", "many"
 HEARTBEAT_S = 0.5
-"""Between a member's heartbeats: more often than clients are wont to, for the members to hear of each other soon."""
+"""The heartbeat interval of members, shorter than the clients' default, so that they learn of each other soon."""
 PATIENCE_S = 120
 SESSION_MS = 45_000
 SUBSCRIPTION = struct.pack(">hih", 0, 1, len(TOPIC)) + TOPIC.encode() + b"\xff\xff\xff\xff"
@@ -39,19 +39,19 @@ VERSIONS: dict[type[Request], int] = {
 
 
 def shares(members: Sequence[str], partitions: int) -> Iterator[tuple[str, list[int]]]:
-    """Who reads what: each about as many, one after the other."""
+    """Returns the partitions of each member, equally many, in order."""
     for index, member in enumerate(members):
         yield member, list(range(index, partitions, len(members)))
 
 
 def consumer_assignment(partitions: Sequence[int]) -> bytes:
-    """As a ``ConsumerProtocolAssignment``, version 0."""
+    """Encodes a ``ConsumerProtocolAssignment``, version 0."""
     topic = struct.pack(">hih", 0, 1, len(TOPIC)) + TOPIC.encode()
     return topic + struct.pack(f">i{len(partitions)}i", len(partitions), *partitions) + b"\xff\xff\xff\xff"
 
 
 class Member:
-    """One member: asks one thing at a time, and decides by the answer what comes next."""
+    """One member: sends one request at a time; the response decides which is next."""
 
     def __init__(self, connection: socket.socket, partitions: int, group: str) -> None:
         self.connection = connection
@@ -60,7 +60,7 @@ class Member:
         self.asked: Request | None = None
         self.heartbeat_at = 0.0
         self.has_settled_at = -1
-        """The generation, or the epoch, in which it knows what to read and has said so."""
+        """The generation or epoch in which the member has its assignment and has acknowledged it."""
         self.owns = 0
         self._received = bytearray()
 
@@ -70,7 +70,7 @@ class Member:
         self.asked = request
 
     def receive(self) -> None:
-        """What is there; on the last byte of an answer go on from it."""
+        """Reads the available bytes; the last byte of a response triggers the next request."""
         piece = self.connection.recv(1 << 20)
         if not piece:
             raise ConnectionError("the server closed the connection")
@@ -96,7 +96,7 @@ class Member:
 
 
 class ClassicMember(Member):
-    """JoinGroup, SyncGroup, Heartbeat; the leader gives each as many partitions as the next."""
+    """JoinGroup, SyncGroup, Heartbeat; the leader assigns each member the same number of partitions."""
 
     def __init__(self, connection: socket.socket, partitions: int, group: str) -> None:
         super().__init__(connection, partitions, group)
@@ -151,7 +151,7 @@ class ClassicMember(Member):
 
 
 class ConsumerMember(Member):
-    """ConsumerGroupHeartbeat; it owns at once what it is assigned."""
+    """ConsumerGroupHeartbeat; the member owns its assignment at once."""
 
     def __init__(self, connection: socket.socket, partitions: int, group: str) -> None:
         super().__init__(connection, partitions, group)
@@ -221,6 +221,6 @@ def come_together(
 
 
 def have_settled(members: Sequence[Member], partitions: int) -> bool:
-    """Whether all are in one generation, and own what there is."""
+    """Returns whether all members are in one generation and own all partitions."""
     generations = {member.has_settled_at for member in members}
     return len(generations) == 1 and -1 not in generations and sum(member.owns for member in members) == partitions

@@ -1,4 +1,4 @@
-"""What replicas cost a cluster of ours: when nothing happens, when they are moved, and when their leader is shut down.
+"""The cost of replicas in a cluster of Barnabas: idle, while they are moved, and when their leader is shut down.
 
 Knows nothing of replication. Each node is a broker and a controller.
 """
@@ -53,7 +53,7 @@ def create(cluster: Combined, topics: list[NewTopic]) -> None:
 
 
 def idle(folder: Path, rounds: int) -> Iterator[Row]:
-    """A thousand replicas on each of three nodes: what they weigh, what they cost unused, how long a start takes."""
+    """A thousand replicas on each of three nodes: their memory, their idle CPU time, and the time of a start."""
     sizes, costs, starts = [], [], []
     for index in range(rounds):
         with Combined(folder / f"idle-{index}", [BARNABAS] * 3) as cluster:
@@ -114,7 +114,7 @@ def reassign(cluster: Combined, topic: str, node_id: int) -> None:
 
 
 def one_stream(path: Path, total: int) -> float:
-    """Writes a file, and has another process send it over one connection into a second file; MB/s of that."""
+    """Writes a file, and measures its transfer over one connection into a second file, in MB/s."""
     piece, count, ahead = b"v" * MIB, total // MIB, 2
     with path.open("wb") as file:
         for _ in range(count):
@@ -139,7 +139,7 @@ def one_stream(path: Path, total: int) -> float:
 
 
 def shut_down(folder: Path, rounds: int) -> Iterator[Row]:
-    """How long no broker takes records while the leader of a partition is shut down, beside Apache Kafka.
+    """The longest time without acknowledgements while the leader of a partition is shut down, beside Apache Kafka.
 
     librdkafka looks for the new leader once a second, so that its longest wait says nothing of brokers. It is the load,
     and must see no error; the time is that of a client which asks all brokers in turn.
@@ -158,7 +158,7 @@ def shut_down(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def gap_ms(cluster: Combined, leader: Node) -> float:
-    """Stops a leader under load, and starts it again; the longest time between two acknowledgements.
+    """Stops a leader under load, and restarts it; returns the longest time between two acknowledgements.
 
     :raises AssertionError: a record of the load is not acknowledged
     """
@@ -180,7 +180,7 @@ def gap_ms(cluster: Combined, leader: Node) -> float:
 
 
 class Patient(threading.Thread):
-    """A client that writes to whichever of the brokers takes it, one record after the other."""
+    """A client that writes to whichever broker is the leader, one record after the other."""
 
     def __init__(self, ports: list[int], led: str) -> None:
         """
@@ -203,7 +203,7 @@ class Patient(threading.Thread):
             time.sleep(0.001)
 
     def longest_gap_s(self) -> float:
-        """Ends it; the longest time between two acknowledgements."""
+        """Stops the client; returns the longest time between two acknowledgements."""
         self._ends = True
         self.join()
         return max(after - before for before, after in itertools.pairwise(self._acknowledged))

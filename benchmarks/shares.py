@@ -1,4 +1,4 @@
-"""The cost of a share group: its records are fetched and accepted by one member after the other, beside Apache Kafka.
+"""The cost of a share group: members fetch and accept its records in turn, beside Apache Kafka.
 
 Knows nothing of the states of a record in a broker. The client is raw frames over a blocking socket: a ShareFetch that
 accepts what the one before gave, for as long as there is something.
@@ -32,7 +32,7 @@ BATCH_BYTES, RECORD_BYTES = 16 << 10, 1024
 VERSION = 2
 ACCEPT = 1
 SIZES = {500: 16_000, 10: 4000}
-"""Records that a member wants at a time (the Java client's default, a worker's), and batches that there are."""
+"""Records that a member requests at a time (the Java client's default, a worker's), and batches in the topic."""
 
 FetchTopic = ShareFetchRequest.FetchTopic
 FetchPartition = FetchTopic.FetchPartition
@@ -40,7 +40,7 @@ Acquired = list[tuple[int, int]]
 
 
 class Member:
-    """One member of the group, which has the partition to itself."""
+    """One member of the group, which alone has the partition."""
 
     def __init__(self, connection: socket.socket, topic_id: bytes, max_records: int) -> None:
         self.connection = connection
@@ -51,7 +51,7 @@ class Member:
         self.acquired: Acquired = []
 
     def fetch(self) -> int:
-        """Accept what is in hand, and get more: how many records."""
+        """Accepts the acquired records, and fetches more; returns their number."""
         partition = FetchPartition(
             partition_index=0,
             acknowledgement_batches=[
@@ -91,7 +91,7 @@ def ask(connection: socket.socket, request: Request, version: int, answered: typ
 
 
 def prepare(port: int, batches: int) -> bytes:
-    """A topic with so many batches, which the group reads from its beginning: the topic's id."""
+    """Makes a topic with batches that the group reads from its start; returns the topic's id."""
     load.create_topic(port, TOPIC)
     frame = load.produce_frame(TOPIC, BATCH_BYTES).data
     load.pump(port, frame, batches, depth=8)
@@ -125,7 +125,7 @@ def prepare(port: int, batches: int) -> bytes:
 
 
 def consumed(running: servers.Running, batches: int, max_records: int) -> tuple[float, float]:
-    """Records a second, and CPU seconds of the broker for a million of them."""
+    """Returns records a second, and CPU seconds of the broker for a million of them."""
     records = batches * (BATCH_BYTES // RECORD_BYTES)
     topic_id = prepare(running.port, batches)
     with load.connected(running.port) as connection:
@@ -143,7 +143,7 @@ def consumed(running: servers.Running, batches: int, max_records: int) -> tuple[
 
 
 def throughput(folder: Path, rounds: int) -> Iterator[Row]:
-    """Records a second that one member accepts, and what they cost, for each portion that a member asks for."""
+    """Records a second that one member accepts, and their cost, for each number of requested records."""
     starts: dict[str, Callable[[Path], contextlib.AbstractContextManager[servers.Running]]]
     starts = {"Barnabas": servers.barnabas}
     if shutil.which("java"):
@@ -166,7 +166,7 @@ def throughput(folder: Path, rounds: int) -> Iterator[Row]:
 def row(
     what: str, ours: float, theirs: float, digits: int, *, at_least: float | None = None, at_most: float | None = None
 ) -> Row:
-    """Beside Apache Kafka, where there is one."""
+    """Beside Apache Kafka, if it is installed."""
     ratio = ours / theirs if theirs else None
     baseline = f"Apache {theirs:,.{digits}f}" if theirs else ""
     budget = f">= {at_least}x" if at_least is not None else f"<= {at_most}x"

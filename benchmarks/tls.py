@@ -1,4 +1,4 @@
-"""What TLS costs: producing, consuming and handshakes beside Apache Kafka, and a request beside a crowd of handshakes.
+"""The cost of TLS: producing, consuming and handshakes beside Apache Kafka, and a request during many handshakes.
 
 Knows nothing of how TLS is served. Keys are of the curve P-256, certificates of two levels, as authorities issue.
 """
@@ -27,13 +27,13 @@ CROWD, REQUESTS = 1_000, 500
 
 
 class Stores(NamedTuple):
-    """Files of PEM: the server's key and certificates, and the authority's."""
+    """PEM files: the server's key and certificates, and the authority's."""
 
     server: Path
     authority: Path
 
     def settings(self) -> dict[str, str]:
-        """A broker's."""
+        """Returns a broker's configs."""
         return {
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,TLS:SSL",
             "ssl.keystore.type": "PEM",
@@ -75,7 +75,7 @@ def free_port() -> int:
 
 
 def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
-    """librdkafka's load on both, in turns, over TLS; then handshakes without resumption."""
+    """The load of librdkafka on both, in turns, over TLS; then handshakes without resumption."""
     made = stores(folder)
     produced, consumed, rates, costs = [], [], [], []
     for index in range(rounds):
@@ -109,7 +109,7 @@ def one_round(running: Running, port: int, made: Stores) -> tuple[librdkafka.Flo
 
 
 def handshakes(port: int, made: Stores, count: int) -> float:
-    """Connects so many times, in a few threads; the seconds it took."""
+    """Connects repeatedly, in a few threads; returns the seconds."""
     context = ssl.create_default_context(cafile=str(made.authority))
 
     def connect() -> None:
@@ -130,7 +130,7 @@ def handshakes(port: int, made: Stores, count: int) -> float:
 
 
 def crowd(folder: Path, rounds: int) -> Iterator[Row]:
-    """A request and its answer on a plain listener: alone, beside 1,000 idle handshakes, while 1,000 begin at once."""
+    """A request and its response on a plain listener: alone, beside 1,000 idle handshakes, and while 1,000 begin."""
     made, port = stores(folder), free_port()
     idle, begun = [], []
     hello = client_hello()

@@ -1,4 +1,4 @@
-"""A broker under test, in a process of its own: started as a user starts it, stopped cleanly or killed, started again.
+"""A broker under test, in its own process: started as by a user, stopped cleanly or killed, restarted.
 
 Knows nothing of how Barnabas works inside: it sees a command line, what that prints, and a port.
 """
@@ -28,11 +28,11 @@ ALONE = {
     "log.retention.check.interval.ms": "600000",
     "log.initial.task.delay.ms": "600000",
 }
-"""What a broker without peers needs, and what saves tests from waiting; records of long ago are not to go meanwhile."""
+"""Configs of a broker without peers, with short waits for tests; records with old timestamps are retained."""
 
 
 class Running(Protocol):
-    """A broker that answers at ``bootstrap``; it keeps its port and its data when it is started again."""
+    """A broker at ``bootstrap``; it keeps its port and its data after a restart."""
 
     @property
     def bootstrap(self) -> str: ...
@@ -43,7 +43,7 @@ class Running(Protocol):
 
 
 class Elsewhere:
-    """A broker that somebody else runs, named by ``BARNABAS_COMPAT_BOOTSTRAP``: it cannot be stopped from here."""
+    """An external broker, named by ``BARNABAS_COMPAT_BOOTSTRAP``: tests cannot stop it."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
@@ -95,7 +95,7 @@ class BarnabasProcess:
         return command
 
     def start(self) -> "BarnabasProcess":
-        """Return once it answers; raise `RuntimeError` with its last words when it will not."""
+        """Returns once it answers; raises `RuntimeError` with the end of its log if it does not."""
         assert self.process is None
         self.home.mkdir(parents=True, exist_ok=True)
         said_before = self.output.stat().st_size if self.output.exists() else 0
@@ -134,17 +134,17 @@ class BarnabasProcess:
         return int(found[1]) if found else 0
 
     def stop(self) -> None:
-        """SIGTERM, and wait for the end; a broker that has to be killed, or that ends with an error, is a failure."""
+        """Sends SIGTERM, and waits for the end; fails if it has to be killed, or exits with an error."""
         code = self._end(signal.SIGTERM)
         if code not in (0, None):
             raise RuntimeError(f"exit code {code}:\n{self.output.read_text(errors='replace')[-4000:]}")
 
     def kill(self) -> None:
-        """SIGKILL: what was not written is gone."""
+        """Sends SIGKILL: unwritten data are lost."""
         self._end(signal.SIGKILL)
 
     def complaints(self) -> list[str]:
-        """What it logged as an error: a broker that answered everybody well has said nothing of the kind."""
+        """Returns the errors in its log; a broker without failures logs none."""
         lines = self.output.read_text(errors="replace").splitlines() if self.output.exists() else []
         return [line for line in lines if " ERROR " in line or line.startswith("Traceback")]
 
@@ -163,13 +163,13 @@ class BarnabasProcess:
 
 
 def environment() -> dict[str, str]:
-    """Ours, without what would be taken for the broker's configuration."""
+    """Returns our environment without the variables of the broker's configs."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("KAFKA_")}
     return {**inherited, "PYTHONUNBUFFERED": "1"}
 
 
 def answers(port: int) -> bool:
-    """Whether a Kafka broker answers ApiVersions 0 at this port of 127.0.0.1."""
+    """Returns whether a Kafka broker answers ApiVersions 0 at this port of 127.0.0.1."""
     request = bytes.fromhex("0000000a00120000000000010000")
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as connection:
         connection.settimeout(5)

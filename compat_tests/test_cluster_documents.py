@@ -1,4 +1,4 @@
-"""The how-to page of a cluster on three machines, done on three addresses of this one."""
+"""The how-to page of a cluster on three machines, run on three addresses of this one."""
 
 import json
 import re
@@ -124,7 +124,7 @@ def test_a_cluster_on_three_machines(machines: Machines) -> None:
 
 
 class Growing(Machines):
-    """The machines of the page on growing."""
+    """The machines of the page on adding nodes."""
 
     page = GROWING
 

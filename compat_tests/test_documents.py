@@ -1,4 +1,4 @@
-"""What the documents tell a reader to do, done: each command and each snippet, in the page's order.
+"""The commands and snippets of the documents, run in each page's order.
 
 Knows the pages only as a reader does. In a ``console`` block a line with ``$`` is a command and the lines under it
 are what it prints, ``…`` standing for anything; a ``python`` block is a program.
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(?P<kind>python|console)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 ADDRESS = re.compile(r"\b(?:127\.0\.0\.1|localhost):9092\b")
 NOT_HERE = (". .venv/bin/activate", "pip install", "barnabas serve")
-"""What has been done for us: an environment, and a broker."""
+"""The prepared environment, and broker."""
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
@@ -31,19 +31,19 @@ def blocks(page: str) -> list[tuple[str, str]]:
 
 
 def commands(body: str) -> Iterator[tuple[str, list[str]]]:
-    """Each command of a console block, and the lines that it should print."""
+    """Returns each command of a console block, and its expected output."""
     for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
         command, *printed = part.rstrip("\n").split("\n")
         yield command.partition("  #")[0].strip(), printed
 
 
 def shapes(lines: list[str]) -> list[str]:
-    """Lines without what differs from day to day (milliseconds since 1970), and without the blanks at their ends."""
+    """Returns lines without what differs from day to day (milliseconds since 1970), and without trailing blanks."""
     return [re.sub(r"\b1\d{12}\b", "now", line).rstrip() for line in lines]
 
 
 class Reader:
-    """Somebody who types what the page says."""
+    """A reader who types the page's commands."""
 
     def __init__(self, home: Path, broker: Running, *, timeout: float = 60) -> None:
         self.home, self.broker, self.runs, self.timeout = home, broker, 0, timeout

@@ -1,4 +1,4 @@
-"""The producer state of a broker, over a socket: retries are found, also after a restart and after a kill.
+"""The producer state of a broker, over a socket: retries are detected, also after a restart and after a kill.
 
 Knows of the broker only the protocol: batches are sent as a client's, one by one, where no client would send them so.
 """
@@ -52,7 +52,7 @@ class Producer:
         self.client.socket.close()
 
     def again(self, end: Callable[[], None]) -> None:
-        """The broker ends in that way, and starts; the producer has what it had."""
+        """Stops or kills the broker, and restarts it; the producer keeps its state."""
         self.close()
         end()
         self.broker.start()
@@ -72,7 +72,7 @@ class Producer:
         return ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[topic])
 
     def send(self, *batches: tuple[int, int], age_ms: int = 0) -> list[tuple[int, int]]:
-        """Batches of so many records from that sequence on, all of them on their way at once; errors and offsets."""
+        """Sends batches of this size from that sequence on, all in flight at once; returns errors and offsets."""
         for number, (sequence, count) in enumerate(batches):
             self.client.send(framed(self.request(sequence, count, age_ms), VERSION, number))
         answers = [self.answer() for _ in batches]
@@ -88,7 +88,7 @@ class Producer:
         return answer
 
     def known(self) -> list[tuple[int, int, int]]:
-        """Ids, epochs and last sequences that the partition remembers."""
+        """Returns ids, epochs and last sequences of the partition's producer state."""
         asked = DescribeProducersRequest.TopicRequest(name=TOPIC, partition_indexes=[0])
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
@@ -127,7 +127,7 @@ def test_a_gap_is_refused_until_it_is_filled(producer: Producer) -> None:
 
 
 def test_after_a_stop_the_last_batch_is_known(producer: Producer) -> None:
-    """Of each producer a snapshot has one batch: that is Kafka's file."""
+    """A snapshot has one batch of each producer, as in Kafka's file format."""
     producer.send(*FIVE)
     producer.again(producer.broker.stop)
     assert producer.send(FIVE[-1]) == PLACES[-1:]
@@ -153,7 +153,7 @@ def test_after_a_kill_all_five_are_known(producer: Producer) -> None:
 
 
 def test_a_newer_epoch_starts_over_and_fences_the_older(producer: Producer) -> None:
-    """A client that has lost count raises its epoch by itself (KIP-360)."""
+    """A client with an unknown sequence number raises its epoch by itself (KIP-360)."""
     producer.send(*FIVE)
     producer.epoch = 1
     assert producer.send((40, 1)) == [(OUT_OF_ORDER_SEQUENCE_NUMBER, -1)]

@@ -1,4 +1,4 @@
-"""kill -9 under load: whatever was acknowledged, records and commits, is there, once, in order.
+"""kill -9 under load: all acknowledged records and commits are there, once, in order.
 
 ``BARNABAS_SOAK_ROUNDS`` asks for more rounds than the gate has time for.
 """
@@ -22,7 +22,7 @@ TOPIC = "under-fire"
 
 
 class Load:
-    """One producer's numbered records to each partition, thousands a second, from a thread of its own.
+    """One producer of numbered records to each partition, thousands a second, on its own thread.
 
     ``sent[partition]`` is the next number; ``acknowledged[partition]`` maps numbers to the offsets that were promised.
     """
@@ -80,7 +80,7 @@ class Load:
         self.thread.join()
 
     def drain(self) -> None:
-        """No more records; wait until all are answered."""
+        """Sends no more records; waits until all are acknowledged or failed."""
         self.ending.set()
         self.thread.join()
         assert self.producer.flush(60) == 0
@@ -90,7 +90,7 @@ class Load:
 
 
 def everything(bootstrap: str) -> dict[int, list[tuple[int, str, int]]]:
-    """Offset, producer and number of all records, by partition."""
+    """Returns offset, producer and number of all records, by partition."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False})
     ends = {}
     for partition in range(PARTITIONS):
@@ -125,7 +125,7 @@ def judge(found: dict[int, list[tuple[int, str, int]]], load: Load) -> None:
 
 
 class Commits:
-    """A consumer that commits 1, 2, 3 … to each partition in turn; ``promised`` is what was acknowledged last."""
+    """A consumer that commits 1, 2, 3 … to each partition in turn; ``promised`` is the last acknowledged commit."""
 
     def __init__(self, bootstrap: str) -> None:
         configs = {"bootstrap.servers": bootstrap, "group.id": "committer", "enable.auto.commit": False}

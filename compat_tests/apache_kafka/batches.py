@@ -1,4 +1,4 @@
-"""Builds record batches, valid and invalid ones, and parses them.
+"""Builds valid and invalid record batches, and parses them.
 
 Must not know anything of ``barnabas.records``: it is a second reading of the format.
 """
@@ -98,7 +98,7 @@ def batch(
     sequence: int = -1,
     count: int | None = None,
 ) -> bytes:
-    """One record batch of format v2; what is given replaces what would be right, `extra` goes behind the records."""
+    """Builds one record batch of format v2; arguments replace correct values, `extra` follows the records."""
     if body is None:
         body = COMPRESS[codec](b"".join(record_bytes(r, i) for i, r in enumerate(records)) + extra)
     fields = (
@@ -120,7 +120,7 @@ def batch(
 
 
 def message_set(magic: int, *values: bytes, crc: int | None = None) -> bytes:
-    """Messages of the old formats 0 and 1."""
+    """Builds messages of the old formats 0 and 1."""
     import zlib
 
     out = b""
@@ -132,7 +132,7 @@ def message_set(magic: int, *values: bytes, crc: int | None = None) -> bytes:
 
 
 def parse(data: bytes) -> list[dict[str, Any]]:
-    """What stands in record data, batch by batch: every header field, whether the CRC holds, and the records."""
+    """Parses record data, batch by batch: header fields, validity of the CRC, and records."""
     return list(batches(data))
 
 
@@ -173,13 +173,13 @@ def control(records: bytes) -> str:
 
 
 def contents(data: bytes) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Key and value of each record in record data, whatever its batches are."""
+    """Returns key and value of each record in record data, whatever its batches are."""
     for each in batches(data):
         yield from contents_of(each)
 
 
 def contents_of(batch: Mapping[str, Any]) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Key and value of each record of a batch that `parse` gave."""
+    """Returns key and value of each record of a batch that `parse` returned."""
     records, at = bytes.fromhex(batch["records"].removeprefix("control ")), 0
     for _ in range(batch["count"]):
         size, at = unzigzag(records, at)
@@ -193,7 +193,7 @@ def contents_of(batch: Mapping[str, Any]) -> Iterator[tuple[bytes | None, bytes 
 
 
 def unzigzag(data: bytes, at: int) -> tuple[int, int]:
-    """A number and the place behind it."""
+    """Returns a varint and the position after it."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -210,7 +210,7 @@ def unsized(data: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 class Records:
-    """Record data with things in it that are known only when it is sent (a producer id): made by `with_saved`."""
+    """Record data with values that are known only when it is sent (a producer id): made by `with_saved`."""
 
     def __init__(self, *pieces: "bytes | tuple[Iterable[R], dict[str, Any]]") -> None:
         self.pieces = pieces
@@ -227,6 +227,6 @@ class Records:
 
 
 def records(*given: R | bytes | str, **options: Any) -> Records:
-    """One batch of these records (bytes or text stand for a record with that value)."""
+    """Builds one batch of these records (bytes or text stand for a record with that value)."""
     made = [r if isinstance(r, R) else R(r.encode() if isinstance(r, str) else r) for r in given]
     return Records((made, options))

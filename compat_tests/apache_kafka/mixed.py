@@ -1,4 +1,4 @@
-"""Clusters of which some nodes are Barnabas's and some are Apache Kafka's, each a process with the same properties.
+"""Clusters with nodes of Barnabas and of Apache Kafka, each a process with the same configs.
 
 Knows nothing of what is done with them.
 """
@@ -42,7 +42,7 @@ COMMON = {
 
 
 class Node:
-    """One node, of either kind, with a folder of its own."""
+    """One node, of either kind, with its own folder."""
 
     def __init__(
         self, kind: str, home: Path, properties: Mapping[str, str], port: int, jvm: tuple[str, ...] | None = None
@@ -61,7 +61,7 @@ class Node:
         return f"{self.host}:{self.port}"
 
     def start(self) -> None:
-        """Formats the directory if it is new, and returns once the node answers. A node that runs is left alone."""
+        """Formats the directory if it is new, and returns once the node answers. Has no effect on a running node."""
         if self.process is not None:
             return
         self.home.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ class Node:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
     def stop(self) -> None:
-        """SIGTERM: others lead before it ends."""
+        """Sends SIGTERM: the node moves its leaderships before it stops."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -117,7 +117,7 @@ class Node:
         return self.output.read_text(errors="replace")
 
     def errors(self) -> list[str]:
-        """The lines of its log that are errors."""
+        """Returns the errors in its log."""
         if self.kind == APACHE:
             return errors_of(self.said())
         return [line for line in self.said().splitlines() if " ERROR " in line or line.startswith("Traceback")]

@@ -27,7 +27,7 @@ PASSWORDS = {"alice": "alice-secret", "bob": "bob-secret"}
 SALT = b"a salt of this test"
 ITERATIONS = 4096
 MECHANISMS = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
-"""The number that a mechanism has in the APIs, and its hash."""
+"""The number of a mechanism in the APIs, and its hash."""
 
 SERVER_FIRST = re.compile(rb"r=(.?)[^,]{20,}(?=,s=)")
 LIFETIME_MS = 1500
@@ -102,7 +102,7 @@ def barnabas(home: Path) -> Iterator[Pair]:
 
 @contextlib.contextmanager
 def pair(home: Path) -> Iterator[tuple[Pair, Pair]]:
-    """Both; ``BARNABAS_COMPAT_BESIDE=apache`` puts a second Apache Kafka there, to try the tests."""
+    """Yields both; ``BARNABAS_COMPAT_BESIDE=apache`` uses a second Apache Kafka, to check the tests themselves."""
     beside = apache if os.environ.get("BARNABAS_COMPAT_BESIDE") == "apache" else barnabas
     with apache(home / "apache") as theirs, beside(home / "beside") as ours:
         for ports in (theirs, ours):
@@ -114,14 +114,14 @@ def pair(home: Path) -> Iterator[tuple[Pair, Pair]]:
 
 
 def both(brokers: tuple[Pair, Pair], script: "Callable[[Pair], Any]") -> tuple[Any, Any]:
-    """What a script was told by Apache Kafka, and by the broker beside it."""
+    """The responses of Apache Kafka, and of the broker beside it."""
     with ThreadPoolExecutor(2) as pool:
         theirs, ours = pool.map(script, brokers)
     return theirs, ours
 
 
 def normal(answer: Any) -> Any:
-    """The answer without the server's nonce, and without the order of the mechanisms, which is that of a hash set."""
+    """Returns the response without the server's nonce, and with the mechanisms sorted: they come from a hash set."""
     if isinstance(answer, dict) and "Mechanisms" in answer:
         return {**answer, "Mechanisms": sorted(answer["Mechanisms"])}
     if isinstance(answer, dict) and SERVER_FIRST.match(answer.get("AuthBytes") or b""):
@@ -130,7 +130,7 @@ def normal(answer: Any) -> Any:
 
 
 class Talk:
-    """One connection, whose answers are kept in ``heard``; a context manager."""
+    """One connection, whose responses are kept in ``heard``; a context manager."""
 
     def __init__(self, port: int) -> None:
         self.connection = Connection(("127.0.0.1", port))
@@ -177,7 +177,7 @@ class Talk:
         return self.authenticate(f"\0{user}\0{password or PASSWORDS[user]}".encode(), version)
 
     def who(self) -> Any:
-        """The error code of a request that only a client who is known may send."""
+        """Returns the error code of a request that needs an authenticated client."""
         answer = self.ask("FindCoordinator", 0, Key="somebody")
         self.heard.pop()
         self.heard.append(answer if answer == CLOSED else "served" if answer["ErrorCode"] in (0, 15) else answer)
@@ -185,7 +185,7 @@ class Talk:
 
 
 class Scram:
-    """A client's side of SCRAM (RFC 5802), whose messages may be bent."""
+    """The client's side of SCRAM (RFC 5802), with messages that a script may change."""
 
     def __init__(
         self, mechanism: str, user: str, password: str, *, gs2: str = "n,,", more: str = "", nonce: str = "ours"
@@ -226,7 +226,7 @@ def upsertion(user: str, mechanism: str, password: str, **more: Any) -> dict[str
 
 
 def set_credentials(talk: Talk) -> None:
-    """Alice has both mechanisms, bob one, and each lets in at once or after a moment."""
+    """Alice has both mechanisms, bob has one; waits until each can log in."""
     for mechanism in MECHANISMS:
         users = [name for name in PASSWORDS if name == "alice" or mechanism == "SCRAM-SHA-256"]
         wanted = [upsertion(name, mechanism, PASSWORDS[name]) for name in users]
@@ -246,7 +246,7 @@ def until_let_in(port: int, mechanism: str, user: str, password: str) -> None:
 
 
 def log_in(talk: Talk, client: Scram, mechanism: str, **bent: Any) -> Any:
-    """Plays SCRAM to its end; returns the last answer. The server's signature is put in words."""
+    """Runs SCRAM to its end; returns the last response, with words for the server's signature."""
     talk.handshake(mechanism)
     first = talk.authenticate(client.first)
     if first == CLOSED or first["ErrorCode"]:

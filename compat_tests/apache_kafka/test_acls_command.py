@@ -1,4 +1,4 @@
-"""``barnabas acls`` beside kafka-acls.sh: what one adds or removes, the other lists."""
+"""``barnabas acls`` beside kafka-acls.sh: each tool lists the other's changes."""
 
 import itertools
 import json
@@ -52,7 +52,7 @@ def ours(tools: Tools, *arguments: str) -> Any:
 
 
 def theirs(tools: Tools, *arguments: str) -> list[tuple[str, ...]]:
-    """What kafka-acls lists, in the order of our columns."""
+    """Returns the ACLs listed by kafka-acls, in the order of our columns."""
     found = []
     for line in tools("org.apache.kafka.tools.AclCommand", "--list", *arguments).splitlines():
         resource = re.search(r"ResourcePattern\(resourceType=(\w+), name=(.*), patternType=(\w+)\)", line)

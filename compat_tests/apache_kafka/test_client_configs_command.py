@@ -1,4 +1,4 @@
-"""``barnabas configs`` for users, clients and IPs beside kafka-configs.sh: what one alters, the other describes."""
+"""``barnabas configs`` for users, clients and IPs beside kafka-configs.sh: each tool describes the other's changes."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def run(tools: Tools, *arguments: str) -> Result:
 
 
 def ours(tools: Tools, *arguments: str) -> Entities:
-    """The configs by entity, as kafka-configs names it."""
+    """Returns the configs by entity, as kafka-configs names it."""
     ran = run(tools, "--describe", *arguments, "--json")
     assert ran.exit_code == 0, ran.output
     return {

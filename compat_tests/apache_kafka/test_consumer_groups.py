@@ -1,4 +1,4 @@
-"""Consumer groups: both brokers write the same records for the same heartbeats, and go on with each other's groups.
+"""Consumer groups: both brokers write the same records for the same heartbeats, and continue each other's groups.
 
 Must not look at files: what is in ``__consumer_offsets`` is fetched from the broker that runs.
 """
@@ -30,13 +30,13 @@ MEMBERS = {"a": None, "b": None, "c": "i", "d": "j"}
 """Members, and their instance ids."""
 
 EPOCH, TARGETS, REGEX = 3, 6, 16
-"""Records that hold a hash of topic ids, or times: as many bytes from the end as are each broker's own."""
+"""Records with a hash of topic ids or with times: the number of bytes at the end that differ between brokers."""
 OWN_BYTES = {EPOCH: 8, TARGETS: 8, REGEX: 17}
 
 UNORDERED = frozenset().union(
     *(compare.UNORDERED[api] for api in ("ConsumerGroupDescribe", "ConsumerGroupHeartbeat", "JoinGroup", "ListGroups"))
 )
-"""The arrays of these tests' answers whose order means nothing."""
+"""The arrays of these tests' responses whose order is undefined."""
 
 UNSUPPORTED_VERSION = 35
 
@@ -58,7 +58,7 @@ class Client:
         return [answer for _, _, answer in run.transcript]
 
     def turn(self, bootstrap: str, name: str, what: int) -> Any:
-        """One thing that a member does."""
+        """Plays one step of a member."""
         member, instance = f"~{name}", {"InstanceId": MEMBERS[name]} if MEMBERS[name] else {}
         step: Step
         if what == 0 or f"${member}.epoch" not in self.saved:
@@ -94,11 +94,11 @@ class Client:
         return names.get(answer, answer) if isinstance(answer, bytes) else answer
 
     def everything(self, bootstrap: str) -> Any:
-        """All that is told of the groups."""
+        """Returns the descriptions of the groups."""
         return self.without_ids(self.ask(bootstrap, shown("~g", "~h", "~p"), listed()))
 
     def records(self, bootstrap: str) -> list[list[tuple[str, str | None]]]:
-        """What each partition of the log has, in its order, without what is each broker's own."""
+        """Returns the records of each partition of the log, in order, without what differs between brokers."""
         asked = [fetch("__consumer_offsets", 0, partition=at, v=12, PartitionMaxBytes=1 << 24) for at in KEPT_IN]
         names = {topic_id: name.encode() for name, topic_id in self.saved.items() if isinstance(topic_id, bytes)}
         results = []
@@ -120,7 +120,7 @@ class Client:
 
 
 def first(client: Client, bootstrap: str) -> list[Any]:
-    """Topics; a group that will be left alone, and one that subscribes by a pattern."""
+    """Makes topics, a group that stays unchanged, and one that subscribes by a pattern."""
     client.ask(bootstrap, ask("FindCoordinator", v=4, KeyType=0, CoordinatorKeys=["~g"]))
     client.ask(bootstrap, create("~t", 5), create("~u", 2))
     time.sleep(0.3)  # Apache Kafka's coordinator hears of topics after those who ask for metadata; nothing tells when
@@ -132,7 +132,7 @@ def first(client: Client, bootstrap: str) -> list[Any]:
 
 
 def test_both_write_the_same_and_go_on_with_each_others(kafka_jars: Path, tmp_path: Path) -> None:
-    """The same walk on both; then each goes on with the other's directory, and so again."""
+    """Both run the same steps; then each continues on the other's directory, twice."""
     homes = [tmp_path / "one", tmp_path / "other"]
     clients = [Client(), Client()]
     brokers: list[Any] = [apache_on(homes[0], SETTINGS), barnabas_on(homes[1], SETTINGS)]

@@ -1,4 +1,4 @@
-"""Apache Kafka's DumpLogSegments over every kind of file of a data directory that Barnabas filled as a broker.
+"""Apache Kafka's DumpLogSegments over every kind of file in a data directory of Barnabas.
 
 The logs themselves, without a broker, are ``test_dump_log.py``'s. What the files must say, is what clients put in.
 """
@@ -30,7 +30,7 @@ COORDINATOR_EPOCH = 3
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a bit of everything in it, closed; with several snapshots of the metadata."""
+    """A closed directory with something of every kind, and with several snapshots of the metadata."""
     home = tmp_path_factory.mktemp("dumped")
     broker = barnabas_on(home, {"metadata.log.max.record.bytes.between.snapshots": "3000"})
     with running(broker) as bootstrap:
@@ -47,7 +47,7 @@ def dump(kafka_jars: Path) -> Iterator[Callable[..., str]]:
     tools = Tools("")
 
     def run(files: list[Path], *options: str) -> str:
-        """What the tool says of these files, which it has no complaint about."""
+        """Returns the tool's output for these files, without errors."""
         assert files
         names = ",".join(map(str, sorted(files)))
         status, output, complaints = tools.run("org.apache.kafka.tools.DumpLogSegments", "--files", names, *options)
@@ -128,7 +128,7 @@ def test_metadata(directory: Path, dump: Callable[..., str]) -> None:
 
 
 def test_transactions(tmp_path: Path, dump: Callable[..., str]) -> None:
-    """One that was aborted, one that was committed, one that is open."""
+    """Runs an aborted, a committed and an open transaction."""
     clock = ManualClock()
     manager = LogManager(DiskFiles(), [str(tmp_path)], clock=clock, scheduler=clock)
     manager.start(1)

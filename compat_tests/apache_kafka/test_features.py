@@ -1,4 +1,4 @@
-"""The levels of features beside Apache Kafka's: from old metadata up to the newest, and directories that change hands.
+"""The levels of features beside Apache Kafka's: upgrades from old metadata, and directories used by both brokers.
 
 What is in a metadata log, Apache Kafka's own tool says, of both.
 """
@@ -43,7 +43,7 @@ OLD = {METADATA: 8}
 """3.4-IV0: without metadata transactions, registered controllers, directories, eligible leader replicas."""
 
 RISEN = r"Upgrading metadata.version from"
-"""Which Apache Kafka warns of."""
+"""Levels with a warning of Apache Kafka."""
 
 CLIMB = (
     [(ELR, 1, UPGRADE)],
@@ -63,7 +63,7 @@ CLIMB = (
 
 
 def update_features(bootstrap: str, *updates: tuple[str, int, int]) -> int:
-    """The error code of what is asked, and done."""
+    """Returns the error code of a request that is carried out."""
     step = update(*updates, validate=False)
     (answer,) = play(bootstrap, ask("UpdateFeatures", v=2, **step.body))
     return int(answer["ErrorCode"])
@@ -84,7 +84,7 @@ def supported(bootstrap: str) -> dict[str, tuple[int, int]]:
 
 
 def await_levels(bootstrap: str, levels: dict[str, int]) -> None:
-    """Until clients are told of them: Apache Kafka's brokers hear of a change after its controller."""
+    """Waits until clients get the levels: Apache Kafka's brokers apply a change after its controller."""
     deadline = time.monotonic() + 60
     while not levels.items() <= (dict.fromkeys(levels, 0) | (found := finalized(bootstrap))).items():
         assert time.monotonic() < deadline, f"{found} instead of {levels}"
@@ -92,7 +92,7 @@ def await_levels(bootstrap: str, levels: dict[str, int]) -> None:
 
 
 def climb(bootstrap: str) -> list[Any]:
-    """What came of each step, with something made in between at the lower levels and at the higher ones."""
+    """Returns the result of each step, with changes made in between at the lower and at the higher levels."""
     admin = admin_of(bootstrap)
     seen: list[Any] = [supported(bootstrap), finalized(bootstrap)]
     wait(admin.create_topics([NewTopic("low", 2, 1, config={"min.insync.replicas": "1"})]))
@@ -111,7 +111,7 @@ def climb(bootstrap: str) -> list[Any]:
 
 
 def metadata_records(home: Path) -> dict[str, Counter[str]]:
-    """The records of each kind in a metadata log: how many of which version, and what levels and configs they set."""
+    """Returns the records of each type in a metadata log: counts by version, and the levels and configs they set."""
     log = home / "data" / "__cluster_metadata-0" / "00000000000000000000.log"
     options = ("--cluster-metadata-decoder", "--skip-record-metadata", "--files", str(log))
     dumped = run_java(CURRENT, "org.apache.kafka.tools.DumpLogSegments", *options)
@@ -130,11 +130,11 @@ COMPARED = (
     "FEATURE_LEVEL_RECORD", "CONFIG_RECORD", "CLEAR_ELR_RECORD", "TOPIC_RECORD", "PARTITION_RECORD",
     "REGISTER_BROKER_RECORD", "REGISTER_CONTROLLER_RECORD", "BEGIN_TRANSACTION_RECORD",
 )  # fmt: skip
-"""Not among them: when a broker says where its partitions are, which Barnabas does at once."""
+"""Excluded: the records of a broker's log directories, which Barnabas writes at once."""
 
 
 def test_levels_rise_alike(kafka_jars: Path, tmp_path: Path) -> None:
-    """Every answer, every finalized level, and what stands in the metadata log for it, in which version."""
+    """Compares every response, every finalized level, and the records and versions in the metadata log."""
     theirs = ApacheKafka(tmp_path / "theirs", SETTINGS, features=OLD)
     ours = BarnabasProcess(tmp_path / "ours", SETTINGS, OLD)
     with running(theirs) as bootstrap:
@@ -171,7 +171,7 @@ def test_levels_of_ours_in_their_hands(kafka_jars: Path, tmp_path: Path) -> None
 
 
 def test_a_directory_for_an_older_release(kafka_jars: Path, tmp_path: Path) -> None:
-    """The last Apache Kafka before 4.0 has no complaints about what was made at its level."""
+    """The last Apache Kafka before 4.0 starts without warnings on a directory of its level."""
     try:
         jars(PREVIOUS)
     except KafkaUnavailable as missing:
@@ -192,7 +192,7 @@ def test_a_directory_for_an_older_release(kafka_jars: Path, tmp_path: Path) -> N
 
 
 def test_levels_of_theirs_in_our_hands(kafka_jars: Path, tmp_path: Path) -> None:
-    """Old metadata, in two directories of which it says nothing, raised by Barnabas to metadata that does."""
+    """Old metadata on two unregistered log directories is upgraded by Barnabas to a level that registers them."""
     where = {"log.dirs": f"{tmp_path}/data,{tmp_path}/more"}
     theirs, ours = apache_on(tmp_path, where, features={METADATA: 7}), barnabas_on(tmp_path, where)
     with running(theirs) as bootstrap:

@@ -34,7 +34,7 @@ NAMES = {
     "MEMBER-EPOCH": "epoch",
     "ASSIGNMENT": "partitions",
 }
-"""What our columns are called otherwise."""
+"""Our different names of columns."""
 
 
 class Groups(NamedTuple):
@@ -54,7 +54,7 @@ class Groups(NamedTuple):
         return f"{self.topic}-sharers"
 
     def run(self, *arguments: str) -> Any:
-        """What our command tells."""
+        """Returns our command's output."""
         ran = CliRunner().invoke(
             commands.barnabas, ["groups", "--bootstrap-server", self.bootstrap, *arguments, "--json"]
         )
@@ -62,7 +62,7 @@ class Groups(NamedTuple):
         return json.loads(ran.stdout)
 
     def share(self, epoch: int) -> Any:
-        """A heartbeat of the one member of the share group."""
+        """Sends a heartbeat of the share group's only member."""
         client = KafkaAdminClient(bootstrap_servers=self.bootstrap)
         try:
             request = ShareGroupHeartbeatRequest(
@@ -77,7 +77,7 @@ class Groups(NamedTuple):
 
 
 def theirs(table: str) -> list[Row]:
-    """Their table by our names."""
+    """Returns their table by our names."""
     found = [
         {NAMES.get(name, name.lower().replace("-", "_")): value for name, value in row.items()} for row in rows(table)
     ]
@@ -85,7 +85,7 @@ def theirs(table: str) -> list[Row]:
 
 
 def like(shown: list[Row], results: list[dict[str, Any]]) -> list[Row]:
-    """Our rows as text, with the columns that theirs have."""
+    """Returns our rows as text, with their columns."""
     return sorted(({name: text_of(row[name]) for name in shown[0]} for row in results), key=str)
 
 

@@ -86,7 +86,7 @@ def test_our_observer_follows_apaches_controller(controller: ApacheController, t
 
 
 def alter(broker: ApacheBroker, value: int) -> None:
-    """Sets a config of all brokers by way of one, which forwards it."""
+    """Sets a config of all brokers by a request to one of them, which forwards it."""
     words = ["configs", "--bootstrap-server", broker.bootstrap, "--alter", "--entity-type", "brokers"]
     ran = CliRunner().invoke(
         commands.barnabas, [*words, "--entity-default", "--add-config", f"log.retention.ms={value}"]
@@ -141,7 +141,7 @@ def test_apaches_broker_follows_our_controller(kafka_jars: Path, tmp_path: Path,
         in_step = {("1", "0", "Leader"), ("2", "0", "Observer"), ("3", "0", "Observer")}
 
         def described() -> set[tuple[str, str, str]]:
-            """Id, lag and state of each; an observer may just not have the newest NoOp record."""
+            """Returns id, lag and state of each; an observer may lack the newest NoOp record."""
             ran = run_java(CURRENT, "org.apache.kafka.tools.MetadataQuorumCommand", *words)
             rows = [line.split() for line in ran.stdout.splitlines()[1:]]
             return {(row[0], row[3], row[-1]) for row in rows}

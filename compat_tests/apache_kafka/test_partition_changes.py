@@ -1,4 +1,4 @@
-"""Our builder of partition changes and our placer of replicas give the same results as Apache Kafka's.
+"""Our builder of partition changes and our replica placer give the same results as Apache Kafka's.
 
 ``java/PartitionChanges.java`` asks Apache Kafka's; here stand the questions, drawn at random.
 """
@@ -31,7 +31,7 @@ def ask(program: JavaProgram, question: Question) -> Any:
 
 
 class Fixed(Terms):
-    """Terms that the question says, instead of registrations and configs."""
+    """Terms from the test case, instead of registrations and configs."""
 
     def __init__(self, question: Question) -> None:
         self.image = MetadataImage(features={"metadata.version": question["level"]})
@@ -80,7 +80,7 @@ def some(chance: random.Random, of: list[int]) -> list[int]:
 
 
 def a_change(chance: random.Random) -> Question:
-    """A partition in any state that Apache Kafka's controller can leave it in, and a change that it can make."""
+    """Returns a partition in any state that Apache Kafka's controller can produce, and a change that it can make."""
     replicas = chance.sample(range(1, 8), chance.randint(1, 5))
     isr = some(chance, replicas)
     keeps_eligible = chance.random() < 0.7
@@ -152,7 +152,7 @@ def test_partitions_change_as_apache_kafkas_do(java_program: JavaProgram, seed: 
 
 
 class Drawn(random.Random):
-    """Draws the same number always, as far as there is room for it: the order of draws does not matter then."""
+    """Draws the same number each time, within the range: the order of draws has no effect then."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Fetch, FetchSnapshot and DescribeQuorum to Apache Kafka's controller and to ours: every refusal is alike."""
+"""Fetch, FetchSnapshot and DescribeQuorum to Apache Kafka's controller and to ours: all errors are equal."""
 
 import asyncio
 from collections.abc import Iterator
@@ -120,7 +120,7 @@ class Asking:
 
 
 def shape(answer: Any) -> Any:
-    """What both must say: not how much, as their logs differ."""
+    """Returns the comparable part of a response; sizes differ, since the logs do."""
     if isinstance(answer, Exception):
         return repr(answer)
     answer.node_endpoints = [(each.node_id, each.host) for each in getattr(answer, "node_endpoints", ())]
@@ -134,7 +134,7 @@ def shape(answer: Any) -> Any:
 
 @pytest.fixture(params=[False, True], ids=["static", "dynamic"])
 def ports(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path: Path) -> Iterator[tuple[int, int]]:
-    """Where ours listens, and where theirs does."""
+    """Returns the addresses of our controller and of theirs."""
     ours = Controller(tmp_path / "ours", standalone=request.param)
     theirs = ApacheController(tmp_path / "theirs", standalone=request.param)
     theirs.cluster_id = CLUSTER_ID

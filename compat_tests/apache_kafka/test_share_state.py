@@ -33,20 +33,20 @@ GROUPS, PLACES = ("~g", "~h"), [("~t", 0), ("~t", 1), ("~u", 1)]
 
 SNAPSHOT, UPDATE = 0, 1
 TIMES = slice(22, 38)
-"""Of a snapshot's value: when it was made, and when it was written."""
+"""The times in a snapshot's value: of its creation, and of its last write."""
 
 REFUSALS = (
     r"(ERROR|WARN) org\.apache\.kafka\.coordinator\.share\.ShareCoordinatorShard",
     r"Auto topic creation failed for __share_group_state .* already exists",
 )
-"""It says so of each request that it refuses; and when it is asked to make the topic twice."""
+"""Its log lines about each refused request, and about the second creation of the topic."""
 
 Told = tuple[int, str, bytes, bytes | None]
-"""A record, without what each run has its own of: its type, whose it is, and its value."""
+"""A record without what differs from run to run: its type, its share partition, and its value."""
 
 
 def steps(seed: int, count: int) -> list[Step]:
-    """Some of everything, by leaders and in states of growing epochs, which now and then are behind."""
+    """Returns requests of all kinds, by leaders and in states of growing epochs, some of which are outdated."""
     chance = Random(seed)
     made = []
     for _ in range(count):
@@ -84,7 +84,7 @@ def everything() -> list[Step]:
 
 
 class Client:
-    """Plays steps; the topics' ids outlive a change of brokers."""
+    """Plays steps; the topics' ids stay the same when the broker changes."""
 
     def __init__(self) -> None:
         self.saved: dict[str, Any] = {}
@@ -97,7 +97,7 @@ class Client:
         return [self.without_ids(answer) for _, _, answer in run.transcript]
 
     def without_ids(self, answer: Any) -> Any:
-        """By the names of the topics, and without what either says beside an error."""
+        """Returns the response by the names of topics, and without the messages of errors."""
         names = {topic_id: name for name, topic_id in self.saved.items()}
         if isinstance(answer, dict):
             return {name: self.without_ids(each) for name, each in answer.items() if name != "ErrorMessage"}
@@ -106,7 +106,7 @@ class Client:
         return names.get(answer, answer) if isinstance(answer, bytes) else answer
 
     def records(self, bootstrap: str) -> dict[str, list[Told]]:
-        """What each share partition has in the log, in its order."""
+        """Returns the records of each share partition in the log, in order."""
         asked = [fetch("__share_group_state", 0, partition=index, v=12, PartitionMaxBytes=1 << 24) for index in KEPT_IN]
         host, _, port = bootstrap.partition(":")
         run = Play((host, int(port)), "", {})
@@ -126,7 +126,7 @@ class Client:
 
 
 def test_both_write_the_same_and_read_each_others(kafka_jars: Path, tmp_path: Path) -> None:
-    """The same walk on both; then each goes on with the other's directory, which nobody may have closed."""
+    """Both run the same steps; then each continues on the other's directory, which may not have been closed."""
     homes = [tmp_path / "one", tmp_path / "other"]
     clients = [Client(), Client()]
     brokers: list[Any] = [apache_on(homes[0], SETTINGS), barnabas_on(homes[1], SETTINGS)]

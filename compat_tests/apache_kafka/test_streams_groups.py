@@ -1,4 +1,4 @@
-"""Streams groups that change brokers: each goes on with what the other has written, and writes the same from there.
+"""Streams groups on both brokers: each continues from the other's records, and writes the same afterwards.
 
 Must not look at files: what is in ``__consumer_offsets`` is fetched from the broker that runs.
 """
@@ -38,7 +38,7 @@ TOPOLOGY = [
 ]
 
 GROUP, TARGETS = 17, 20
-"""Records in which something is each broker's own: the hash of topics with their ids, and the time of an assignment."""
+"""Records with values that differ between brokers: the hash of topics with their ids, and the time of an assignment."""
 OWN_BYTES = {GROUP: slice(6, 14), TARGETS: slice(-8, None)}
 
 UNSUPPORTED_VERSION = 35
@@ -48,7 +48,7 @@ REFUSALS = (
     r"Auto topic creation failed for __consumer_offsets .* already exists",
     r"There is not enough available capacity",
 )
-"""What Apache Kafka warns of: heartbeats that are refused, and copies for which there are not enough processes."""
+"""Warnings of Apache Kafka: refused heartbeats, and standby tasks for which there are too few processes."""
 
 
 class Client:
@@ -66,7 +66,7 @@ class Client:
         return [answer for _, _, answer in run.transcript]
 
     def turn(self, bootstrap: str, name: str, what: int) -> Any:
-        """One thing that a member does."""
+        """Plays one step of a member."""
         member = f"~{name}"
         if what == 0 or f"${member}.epoch" not in self.saved:
             self.owned.pop(name, None)
@@ -85,7 +85,9 @@ class Client:
         return {name: each for name, each in answer.items() if name != "ErrorMessage"}
 
     def everything(self, bootstrap: str) -> Any:
-        """All that is told of the group, but for its topology, which has numbers of partitions after a heartbeat."""
+        """Returns the description of the group, without its topology, whose partition counts are known after a
+        heartbeat.
+        """
         described, groups = self.ask(bootstrap, shown("~g"), listed())
         for group in described["Groups"]:
             group.pop("Topology")
@@ -93,7 +95,7 @@ class Client:
         return described, groups
 
     def records(self, bootstrap: str) -> list[list[tuple[str, str | None]]]:
-        """What each partition of the log has, in its order, without what is each broker's own."""
+        """Returns the records of each partition of the log, in order, without what differs between brokers."""
         asked = [fetch("__consumer_offsets", 0, partition=at, v=12, PartitionMaxBytes=1 << 24) for at in KEPT_IN]
         results = []
         for answer in self.ask(bootstrap, *asked):
@@ -112,7 +114,7 @@ class Client:
 
 
 def first(client: Client, bootstrap: str) -> None:
-    """Topics, and a member that waits until the internal ones are there, and leaves."""
+    """Makes topics, and a member that waits for the internal ones, and leaves."""
     client.ask(
         bootstrap,
         ask("FindCoordinator", v=4, KeyType=0, CoordinatorKeys=["~g"]),
@@ -126,7 +128,7 @@ def first(client: Client, bootstrap: str) -> None:
 
 
 def test_both_write_the_same_and_go_on_with_each_others(kafka_jars: Path, tmp_path: Path) -> None:
-    """The same walk on both; then each goes on with the other's directory."""
+    """Both run the same steps; then each continues on the other's directory."""
     homes = [tmp_path / "one", tmp_path / "other"]
     clients = [Client(), Client()]
     brokers: list[Any] = [apache_on(homes[0], SETTINGS), barnabas_on(homes[1], SETTINGS)]

@@ -1,4 +1,4 @@
-"""Transactions that change hands: begun at one broker, ended at the other, on one data directory.
+"""Transactions that begin at one broker and end at the other, on one data directory.
 
 What a kill left prepared, whoever has the directory next finishes. Requests are raw, so that a producer goes on with
 the very ids, epochs and sequences that it had.
@@ -27,13 +27,13 @@ COMPLETE_COMMIT, CONTROL = 4, 32
 
 
 class Producers:
-    """Who remember their ids from broker to broker; and what can be seen of their transactions."""
+    """Producers that keep their ids from broker to broker, and the visible state of their transactions."""
 
     def __init__(self) -> None:
         self.saved: dict[str, Any] = {}
 
     def play(self, bootstrap: str, *steps: Any) -> list[Any]:
-        """The answers to what is not quiet."""
+        """Returns the responses to all steps that are not quiet."""
         host, _, port = bootstrap.partition(":")
         run = Play((host, int(port)), "", HELPERS)
         run.saved = self.saved
@@ -47,7 +47,7 @@ class Producers:
         return found["TransactionState"], found["ProducerEpoch"]
 
     def offset(self, bootstrap: str, group: str) -> int:
-        """What the group has committed for 0 of ``t``, once nothing is pending there."""
+        """Returns the group's committed offset for 0 of ``t``, once nothing is pending there."""
         (answer,) = self.play(bootstrap, committed(group, "t", v=7, RequireStable=True))
         (partition,) = answer["Topics"][0]["Partitions"]
         assert partition["ErrorCode"] == OK
@@ -66,13 +66,13 @@ def values(bootstrap: str, topic: str, count: int = 0) -> list[bytes]:
 
 
 def given(bootstrap: str, topic: str) -> list[bytes]:
-    """The same, as it is now."""
+    """Returns the same at this moment."""
     (found,) = records(bootstrap, [(topic, 0)], "read_committed").values()
     return [value for _, _, _, value, _ in found[1:]]
 
 
 def left_open(name: str) -> list[Any]:
-    """Transactions of a new client and of an old one, records and offsets in them, that wait for what comes."""
+    """Begins transactions of a new and of an old client, with records and offsets, that stay open."""
     new, old = f"new {name}", f"old {name}"
     return [
         begin(new, save=new, timeout=PATIENT),
@@ -87,7 +87,7 @@ def left_open(name: str) -> list[Any]:
 
 
 def go_on(producers: Producers, bootstrap: str, name: str) -> None:
-    """At the next broker: more is written in them, one is committed and one aborted, and the next transaction begun."""
+    """At the next broker: writes more in them, commits one, aborts one, and begins the next transaction."""
     new, old = f"new {name}", f"old {name}"
     assert producers.state(bootstrap, new) == ("Ongoing", 0)
     assert producers.state(bootstrap, old) == ("Ongoing", 0)
@@ -110,14 +110,14 @@ def go_on(producers: Producers, bootstrap: str, name: str) -> None:
 
 
 def finish(producers: Producers, bootstrap: str, name: str) -> None:
-    """Back at the first: the transaction that was begun at the other is committed."""
+    """Back at the first: commits the transaction that was begun at the other."""
     new = f"new {name}"
     (answer,) = producers.play(bootstrap, end(True, new, pid=f"${new}", epoch=1, v=5), ended(True, new))
     assert (answer["ErrorCode"], answer["ProducerEpoch"]) == (OK, 2)
 
 
 def prepared(name: str) -> list[Any]:
-    """One that is committed last of all, with a topic and a group of its own, so that the end can be cut off."""
+    """Commits a last transaction, with its own topic and group, whose end can be cut off."""
     return [
         create(name),
         begin(name, save=name, timeout=PATIENT),
@@ -129,7 +129,7 @@ def prepared(name: str) -> list[Any]:
 
 
 def cut(data: Path, name: str) -> None:
-    """Take away what was written after the decision, as a kill at that moment would have: markers and completion."""
+    """Removes what was written after the decision, as a kill at that moment does: markers and completion."""
     (data / ".kafka_cleanshutdown").unlink(missing_ok=True)
     last = shorten(data / f"{name}-0")
     assert last["attributes"] & CONTROL
@@ -145,7 +145,7 @@ def cut(data: Path, name: str) -> None:
 
 
 def shorten(directory: Path) -> dict[str, Any]:
-    """Cut the last batch off a partition's last segment."""
+    """Removes the last batch of a partition's last segment."""
     path = max(path for path in directory.glob("*.log") if path.stat().st_size)
     data, at = path.read_bytes(), 0
     while at + (size := 12 + struct.unpack_from(">i", data, at + 8)[0]) < len(data):

@@ -1,4 +1,4 @@
-"""Random requests to both coordinators, one after another: whatever a client says, both must answer alike.
+"""Random requests to both coordinators, one after another: the responses to each must be equal.
 
 Clients of either generation begin, add partitions, end, say things again or with an epoch that isn't theirs. After each
 request both are described. Producer ids are named in the order in which a broker gives them out.
@@ -19,7 +19,7 @@ from .test_transaction_levels import put_at
 
 LIVES, STEPS = 25, 12
 NOT_READY = {14, 15, 16}
-"""A coordinator that loads, or has no producer ids at hand: every client asks again."""
+"""Errors of a coordinator that loads or has no producer ids yet: clients retry."""
 
 TOPIC = "walked"
 PATIENCE = 60.0
@@ -28,7 +28,7 @@ Answer = tuple[Any, ...]
 
 
 class Coordinator:
-    """One broker, asked by one connection."""
+    """One broker, with one connection to it."""
 
     def __init__(self, port: int) -> None:
         self.socket = create_connection(("127.0.0.1", port), PATIENCE)
@@ -54,7 +54,7 @@ class Coordinator:
         return data
 
     def name(self, producer_id: int) -> int:
-        """The how-manieth producer id of this broker that is; -1 is none."""
+        """Returns the ordinal of a producer id at this broker; -1 is none."""
         if producer_id == -1:
             return -1
         if producer_id not in self.ids:
@@ -112,7 +112,7 @@ class Coordinator:
         return found["ErrorCode"], self.name(found.get("ProducerId", -1)), found.get("ProducerEpoch", -1)
 
     def described(self, transactional_id: str) -> Answer:
-        """What is known of the id, once nothing is being ended."""
+        """Returns the description of the id, once no transaction is being completed."""
         time_out = time.monotonic() + PATIENCE
         while True:
             (found,) = self.ask("DescribeTransactions", 0, TransactionalIds=[transactional_id])["TransactionStates"]
@@ -157,7 +157,7 @@ def partition_errors(topics: list[dict[str, Any]]) -> Answer:
 
 
 def step(chance: random.Random, known: Answer) -> Answer:
-    """A verb and what it says, more often than not what the client should say."""
+    """Returns a verb and its arguments, which are valid more often than not."""
     producer, epoch = (known[1], known[2]) if len(known) > 1 else (0, 0)
     said = chance.choice([epoch, epoch, epoch, epoch - 1, epoch + 1, epoch - 2, 0])
     who = (chance.choice([producer] * 8 + [producer + 100, 0]), said)

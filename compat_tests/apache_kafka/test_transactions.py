@@ -1,4 +1,4 @@
-"""A directory that Apache Kafka filled in transactions, opened by Barnabas: consumers see in it what they saw before.
+"""A directory with transactions of Apache Kafka, used by Barnabas: consumers read the same from both.
 
 Must not look at how Barnabas finds that out; the index files that it makes anew are laid beside Apache Kafka's.
 """
@@ -23,7 +23,7 @@ DEADLINE_SECONDS = 60.0
 OPEN_FOR_MS = 900_000  #: longer than these tests take: no coordinator ends what is left open
 
 Seen = list[tuple[int, bytes]]
-"""Offsets and values, in the order in which they came."""
+"""Offsets and values, in log order."""
 
 
 def by_librdkafka(bootstrap: str, level: str) -> Seen:
@@ -66,7 +66,7 @@ READERS: dict[str, Callable[[str, str], Seen]] = {"librdkafka": by_librdkafka, "
 
 
 def fill(bootstrap: str) -> None:
-    """Transactions beside and after one another, over several segments; the last of them stays open."""
+    """Writes concurrent and successive transactions, over several segments; the last one stays open."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.create_topics([NewTopic(TOPIC, 1, config={"segment.bytes": str(1 << 20)})]).values():
         future.result()
@@ -107,7 +107,7 @@ def fill(bootstrap: str) -> None:
 
 
 class Filled(NamedTuple):
-    """What Apache Kafka left, and what it had shown."""
+    """The directory of Apache Kafka, and the records that it returned."""
 
     data: Path
     seen: dict[str, Seen]
@@ -131,7 +131,7 @@ def indexes(data: Path) -> dict[str, bytes]:
 
 
 def copy(source: Path, target: Path, *, damaged: bool) -> None:
-    """A data directory as it was left, or as after a kill, and without the indexes of aborted transactions."""
+    """A data directory after a clean stop, after a kill, and without the indexes of aborted transactions."""
     shutil.copytree(source, target)
     if damaged:
         for name in (".kafka_cleanshutdown", "recovery-point-offset-checkpoint"):
@@ -142,7 +142,7 @@ def copy(source: Path, target: Path, *, damaged: bool) -> None:
 
 @pytest.fixture(scope="module", params=["closed", "killed and without indexes"])
 def opened(request: pytest.FixtureRequest, filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where Barnabas serves a copy of it."""
+    """Yields the address of Barnabas on a copy of it."""
     home = tmp_path_factory.mktemp("opened")
     copy(filled.data, home / "data", damaged=request.param != "closed")
     broker = BarnabasProcess(home, {"node.id": "1"}).start()

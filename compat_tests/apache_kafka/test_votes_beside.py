@@ -1,4 +1,4 @@
-"""Vote, BeginQuorumEpoch and EndQuorumEpoch to a controller of Apache Kafka's and to ours: every answer is alike.
+"""Vote, BeginQuorumEpoch and EndQuorumEpoch to a controller of Apache Kafka and to ours: all responses are equal.
 
 Each is the first of three voters, of which the others are this test. Time-outs are so long that neither begins an
 election of its own.
@@ -86,7 +86,7 @@ def end(leader: int, epoch: int, *successors: int, **fields: Any) -> EndQuorumEp
 
 
 def script(known: bytes) -> list[Request]:
-    """The requests, in their order.
+    """The requests, in order.
 
     :param known: the directory id by which voters are known
     """
@@ -145,7 +145,7 @@ def script(known: bytes) -> list[Request]:
 
 @pytest.fixture(params=[False, True], ids=["static", "dynamic"])
 def both(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path: Path) -> Iterator[tuple[Node, Node, bool]]:
-    """One of each kind, and whether the metadata log names the voters."""
+    """A controller of each kind, and whether the metadata log has the voters."""
     nodes = []
     for kind in (BARNABAS, APACHE):
         ports = {node_id: free_port() for node_id in (1, 2, 3)}
@@ -169,7 +169,7 @@ def both(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path: Path) -> It
 
 
 def shape(answer: Any) -> str:
-    """An answer without what differs between two nodes: their ports, and endpoints of nodes that are not there."""
+    """Returns a response without what differs between two nodes: ports, and endpoints of missing nodes."""
     if not isinstance(answer, Exception):
         answer.node_endpoints = [(each.node_id, each.host) for each in answer.node_endpoints]
     return repr(answer)

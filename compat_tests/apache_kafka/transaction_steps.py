@@ -1,4 +1,4 @@
-"""More words for scenarios: those of transactions.
+"""Makers of steps for transactions.
 
 Data only: must not open a socket. Where nothing else is said the transactional id is ``~x``, its producer was saved as
 ``$p`` and has epoch 0, and the partition is 0 of ``~t``.
@@ -15,7 +15,7 @@ TRANSACTIONAL, CONTROL = 16, 32
 """Bits of a batch's attributes."""
 
 OLD = {"AddPartitionsToTxn": 3, "AddOffsetsToTxn": 3, "EndTxn": 4, "Produce": 11, "TxnOffsetCommit": 4}
-"""The newest versions that clients speak who do not know the second generation of transactions (KIP-890)."""
+"""The newest versions of clients without the second generation of transactions (KIP-890)."""
 
 Topics = Sequence[tuple[str, Sequence[int]]]
 
@@ -29,7 +29,7 @@ def init(
 
 
 def begin(txn: str = "~x", *, save: str = "p", timeout: int = 60_000) -> Step:
-    """A producer to start with; on a new transactional id it has epoch 0."""
+    """Initialises a producer; on a new transactional id it has epoch 0."""
     return init(txn, timeout=timeout, save=save, v=4, quiet=True)
 
 
@@ -38,7 +38,7 @@ def placed(topics: Topics) -> list[dict[str, Any]]:
 
 
 def add_body(txn: str = "~x", topics: Topics = (("~t", (0,)),), *, pid: Any = "$p", epoch: int = 0) -> dict[str, Any]:
-    """An AddPartitionsToTxn in the shapes of all versions."""
+    """Sends an AddPartitionsToTxn in the form of each version."""
     one = {"TransactionalId": txn, "ProducerId": pid, "ProducerEpoch": epoch, "Topics": placed(topics)}
     return {"Transactions": [one], **{f"V3AndBelow{name}": value for name, value in one.items()}}
 
@@ -48,7 +48,7 @@ def add(txn: str = "~x", topics: Topics = (("~t", (0,)),), *, pid: Any = "$p", e
 
 
 def batched(*transactions: tuple[str, Topics, int, bool], pid: Any = "$p", **more: Any) -> Step:
-    """An AddPartitionsToTxn of (transactional id, topics, epoch, whether it only verifies), from version 4 on."""
+    """Sends an AddPartitionsToTxn of (transactional id, topics, epoch, whether it only verifies), from version 4 on."""
     asked = [
         {
             "TransactionalId": txn,
@@ -77,13 +77,13 @@ def described(*txns: str, **more: Any) -> Step:
 
 
 def ended(commit: bool = True, txn: str = "~x") -> Step:
-    """Until its markers are written: a moment after EndTxn was answered."""
+    """Waits until the markers are written, a moment after the response to EndTxn."""
     state = ("TransactionStates.0.TransactionState", "CompleteCommit" if commit else "CompleteAbort")
     return described(txn, until=state, quiet=True, v=0)
 
 
 def finished(commit: bool = True, txn: str = "~x", **more: Any) -> list[Step]:
-    """An EndTxn whose answer counts, and the end of the transaction."""
+    """Sends an EndTxn whose response is compared, and waits for the end of the transaction."""
     return [end(commit, txn, **more), ended(commit, txn)]
 
 
@@ -100,7 +100,7 @@ def send(
     quiet: bool = False,
     **more: Any,
 ) -> Step:
-    """A batch in a transaction."""
+    """Returns a batch in a transaction."""
     content = records(
         *(values or (R(b"value"),)),
         producer_id=pid,
@@ -121,7 +121,7 @@ def transaction(
     txn: str = "~x",
     pid: Any = "$p",
 ) -> list[Step]:
-    """A transaction on 0 of ``~t``, begun and ended; after a new client's the epoch is one more (KIP-890)."""
+    """Begins and ends a transaction on 0 of ``~t``; with a new client the epoch is one higher afterwards (KIP-890)."""
     versions = OLD if old else {}
     who: dict[str, Any] = {"txn": txn, "pid": pid, "epoch": epoch}
     adding = [add(**who, quiet=True, v=OLD["AddPartitionsToTxn"])] if old else []
@@ -140,7 +140,7 @@ def read(*, committed: bool = True, topic: str = "~t", offset: int = 0, v: int |
 def ends(
     topic: str = "~t", *, committed: bool = True, times: Sequence[int] = (-1,), v: int | None = None
 ) -> list[Step]:
-    """ListOffsets of each of these times."""
+    """Sends a ListOffsets for each of these times."""
     return [
         ask(
             "ListOffsets",
@@ -165,7 +165,7 @@ def pending(
     metadata: str | None = "note",
     **more: Any,
 ) -> Step:
-    """A TxnOffsetCommit; what is given besides is of the member that commits."""
+    """Sends a TxnOffsetCommit; other arguments belong to the committing member."""
     options = {name: more.pop(name) for name in ("v", "quiet", "within", "on") if name in more}
     inner = {"PartitionIndex": partition, "CommittedOffset": offset, "CommittedMetadata": metadata}
     topics = [{"Name": topic, "Partitions": [inner]}]

@@ -1,4 +1,4 @@
-"""What every client does in a group: share partitions, commit, leave, come back."""
+"""Groups of every client: members share partitions, commit, leave, rejoin."""
 
 import time
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ def all_places(topic: str) -> set[Place]:
 
 
 def shared_out(members: Sequence[Consumer], topic: str, each: int) -> bool:
-    """Whether each has as many partitions, none two owners, and none none."""
+    """Returns whether each member has the same number of partitions, and each partition has one owner."""
     assignments = [member.assignment() for member in members]
     return all(len(mine) == each for mine in assignments) and set().union(*assignments) == all_places(topic)
 
 
 def a_round_reaches_everyone(producer: Producer, members: Sequence[Consumer], topic: str, word: bytes) -> None:
-    """One record to each partition; each comes to the member that owns it, once."""
+    """Sends one record to each partition; its owner gets it, once."""
     for index in range(PARTITIONS):
         producer.send(topic, word, partition=index)
     producer.flush()

@@ -1,4 +1,4 @@
-"""What clients go through in each scenario; docs/how-to/scenarios has a page for each."""
+"""The behaviour of clients in each scenario; docs/how-to/scenarios has a page for each."""
 
 import itertools
 import threading
@@ -65,7 +65,7 @@ GIVEN_UP = {"kafka-python": "KafkaTimeoutError", "confluent-kafka": "_MSG_TIMED_
     ("scenario", "error"), [("disk_full", "KafkaStorage"), ("too_few_replicas", "NotEnoughReplicas")]
 )
 def test_nothing_can_be_appended_for_too_long(broker, client, scenario, error):
-    """They raise that the time of a delivery is over, or the last error; aiokafka after the time of a request."""
+    """They raise an error after the delivery timeout, or the last error; aiokafka after the request timeout."""
     for delivery_timeout_ms in (400, 1600, 6400):  # until there is time for several requests on a busy machine
         options = Options(request_timeout_ms=300, delivery_timeout_ms=delivery_timeout_ms)
         with getattr(broker.faults, scenario)(TOPIC) as failing, pytest.raises(Failed) as caught:
@@ -86,7 +86,7 @@ def test_a_lost_answer_is_a_duplicate_without_idempotence(broker, client, idempo
 
 
 def test_a_slow_consumer_is_evicted(broker, client):
-    """What commits as a member is told that it is none; these consumers assign themselves, and are told the same."""
+    """A member's commit gets the same error as that of these consumers, which assign themselves."""
     with broker.faults.slow_consumer_evicted("g") as scenario, pytest.raises(Failed, match=r"(?i)commit|member"):
         client.commit(servers(broker, client))
     assert scenario.rules[0].hits == 1
@@ -101,7 +101,7 @@ def test_a_quota_is_exceeded(broker, client):
 
 
 def test_a_topic_above_the_quota_is_not_created(broker, client):
-    """In versions of CreateTopics before 6, which two clients speak, it is created (KIP-599)."""
+    """In versions of CreateTopics before 6, which two clients use, the topic is created (KIP-599)."""
     broker.record_requests()
     with broker.faults.quota_exceeded("writer", throttle_ms=50):
         if client.name in ("kafka-python", "Java"):
@@ -189,7 +189,7 @@ def count(cluster, topic):
 
 
 def test_all_brokers_restart_one_by_one(cluster, client):
-    """A record is sent while each broker is away: the leader of its partition among them."""
+    """A record is sent while each broker is down, among them the leader of its partition."""
     topic = f"rolling-{next(numbers)}"
     cluster.create_topic(topic)
     leaders = []
@@ -204,7 +204,7 @@ def test_all_brokers_restart_one_by_one(cluster, client):
 
 
 def test_the_network_between_a_client_and_one_broker_is_cut(cluster, client):
-    """The leader moves away from a broker that the client cannot reach: its record gets there by another one."""
+    """The leader moves away from a broker that the client cannot reach: the record is sent to another one."""
     topic = f"cut-{next(numbers)}"
     cluster.create_topic(topic)
     leader = cluster.leader(topic)

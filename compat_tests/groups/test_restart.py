@@ -28,7 +28,7 @@ SECONDS = 60.0
 
 
 class Worker:
-    """A thread that does its turn until it is told to leave; what goes wrong in it goes wrong in its test."""
+    """A thread that repeats a step until it is stopped; its errors are raised in the test."""
 
     def __init__(self, turn: Callable[[], None], leave: Callable[[], Any]) -> None:
         self.turn, self.leave = turn, leave
@@ -53,7 +53,7 @@ class Worker:
 
 @contextlib.contextmanager
 def working(begin: Callable[[int], Worker]) -> Iterator[list[Worker]]:
-    """Two of them at work."""
+    """Runs two of them."""
     workers = [begin(0), begin(1)]
     for worker in workers:
         worker.thread.start()
@@ -65,13 +65,13 @@ def working(begin: Callable[[int], Worker]) -> Iterator[list[Worker]]:
 
 
 class Ledger:
-    """What members were given, and what they were promised; ``lock`` is for whoever looks or writes."""
+    """The members' delivered records and acknowledged commits; ``lock`` protects them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.heard: dict[int, set[int]] = {partition: set() for partition in range(PARTITIONS)}
         self.promised = [0] * PARTITIONS
-        """The offset of each partition that was committed, as the broker has said."""
+        """The committed offset of each partition, as acknowledged by the broker."""
 
     def progress(self) -> list[int]:
         with self.lock:
@@ -79,7 +79,7 @@ class Ledger:
 
 
 def reading(member: Member, ledger: Ledger) -> Callable[[], None]:
-    """Take records, each of which holds its offset; commit them."""
+    """Consumes records, each of which contains its offset; commits them."""
 
     def turn() -> None:
         offsets: dict[Place, int] = {}
@@ -99,7 +99,7 @@ def reading(member: Member, ledger: Ledger) -> Callable[[], None]:
 
 
 def await_progress(progress: Callable[[], Sequence[int]], workers: Sequence[Worker]) -> None:
-    """Until each of the counts has risen by a few."""
+    """Waits until each of the counts has risen by a few."""
     before, deadline = progress(), time.monotonic() + SECONDS
     while not all(now > then + 4 for now, then in zip(progress(), before, strict=True)):
         assert time.monotonic() < deadline, (before, progress())
@@ -198,7 +198,7 @@ def test_a_share_group_goes_on(own_group: tuple[Running, Group], topic: str) -> 
 
 
 def lags(broker: Running, group_id: str, topic: str) -> list[int]:
-    """How many records of each partition a share group is not done with."""
+    """Returns the number of unacknowledged records of each partition of a share group."""
     asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
     with Client(int(broker.bootstrap.rpartition(":")[2])) as client:
         answer: Any = client.ask(DescribeShareGroupOffsetsRequest(groups=[asked]), 1)

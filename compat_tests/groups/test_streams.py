@@ -1,4 +1,4 @@
-"""Kafka Streams by the streams protocol (KIP-1071): words are counted exactly once, whoever is killed meanwhile.
+"""Kafka Streams by the streams protocol (KIP-1071): words are counted exactly once while instances are killed.
 
 What the application does stands in ``java/WordCount.java``. It writes down each count, so that of each word exactly
 1, 2, 3 ... must come out of it: a number that is missing was lost, one that comes twice was counted again.
@@ -36,11 +36,11 @@ QUICK = {
     "group.streams.heartbeat.interval.ms": "300",
     "num.partitions": str(PARTITIONS),
 }
-"""Whoever is killed is out within seconds."""
+"""Short timeouts: a killed member is removed within seconds."""
 
 
 class Application:
-    """Instances of the word count, each a process with a disk of its own."""
+    """Instances of the word count, each a process with its own state directory."""
 
     def __init__(self, home: Path, bootstrap: str) -> None:
         self.home, self.bootstrap = home, bootstrap
@@ -67,7 +67,7 @@ class Application:
         process.wait()
 
     def stop(self, name: str) -> None:
-        """As a user stops it: it leaves the group."""
+        """Stops an instance cleanly: it leaves the group."""
         process = self.running.pop(name)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) in (0, 128 + signal.SIGTERM), self.said(name)
@@ -106,7 +106,7 @@ def application(broker: BarnabasProcess, tmp_path: Path) -> Iterator[Application
 
 
 class Lines:
-    """What is written into the application, and what has come out of it."""
+    """The application's input, and its output."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
@@ -132,7 +132,7 @@ class Lines:
                 self.counted[message.key().decode()].append(int(message.value()))
 
     def await_all(self, application: Application) -> None:
-        """Until every word that was written is counted."""
+        """Waits until every written word is counted."""
         deadline = time.monotonic() + PATIENCE
         while any(len(self.counted[word]) < count for word, count in self.written.items()):
             assert time.monotonic() < deadline, [*map(application.said, application.running)]
@@ -140,7 +140,7 @@ class Lines:
         assert self.counted == {word: list(range(1, count + 1)) for word, count in self.written.items()}
 
     def await_some(self, application: Application) -> None:
-        """Until something more has come out."""
+        """Waits until there is more output."""
         before, deadline = sum(map(len, self.counted.values())), time.monotonic() + PATIENCE
         while sum(map(len, self.counted.values())) == before:
             assert time.monotonic() < deadline, [*map(application.said, application.running)]
@@ -155,7 +155,7 @@ def make_topics(bootstrap: str) -> None:
 
 
 def tool(bootstrap: str, *arguments: str) -> str:
-    """What Apache Kafka's own tool prints."""
+    """Returns the output of Apache Kafka's own tool."""
     done = run_java(CURRENT, TOOL, "--bootstrap-server", bootstrap, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -173,7 +173,7 @@ def await_described(bootstrap: str, is_so: Callable[[str], bool], *what: str) ->
 
 
 def shared_evenly(said: str) -> bool:
-    """Whether two members have two tasks each of both subtopologies."""
+    """Returns whether two members have two tasks each of both subtopologies."""
     return len(re.findall(r"ACTIVE: 0:\[\d,\d\]; 1:\[\d,\d\];", said)) == 2
 
 

@@ -38,7 +38,7 @@ echo 'kafka-storage format --ignore-formatted -t {cluster} -c /etc/kafka/kafka.p
 
 
 class Library(NamedTuple):
-    """One library's way with one image. Texts have ``{port}``, ``{broker}``, ``{controller}`` and ``{host}``."""
+    """One library's use of one image. Texts have ``{port}``, ``{broker}``, ``{controller}`` and ``{host}``."""
 
     variables: Mapping[str, str]
     command: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Every client over SASL, on a plain connection and over TLS: it writes in a transaction, and a group reads.
+"""Every client over SASL, without and with TLS: it writes in a transaction, and a group reads.
 
 Only the right user may: the broker has an authorizer, which lets nobody else do anything.
 """
@@ -27,14 +27,14 @@ MECHANISMS = {"PLAIN": "plain.PlainLoginModule"} | dict.fromkeys(
 )
 PROTOCOLS = ("SASL_PLAINTEXT", "SASL_SSL")
 SHORT = "SHORT"
-"""A listener whose sessions last two seconds: librdkafka is back sooner, and once a second it may be (KIP-368)."""
+"""A listener with sessions of two seconds: librdkafka re-authenticates earlier, at most once a second (KIP-368)."""
 USER, PASSWORD, WRONG = "alice", "alice-secret", "not-hers"
 COUNT = 20
 VALUES = [b"%d" % number for number in range(COUNT)]
 
 
 class Way(NamedTuple):
-    """How a client logs in."""
+    """The login configs of a client."""
 
     bootstrap: str
     protocol: str
@@ -162,7 +162,7 @@ def test_a_user_without_rights(secured: Secured) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_sessions_end(secured: Secured, mechanism: str) -> None:
-    """librdkafka authenticates again on its connection in time (KIP-368): none is lost, and no record is sent twice."""
+    """librdkafka re-authenticates on its connection in time (KIP-368): no connection is lost, no record sent twice."""
     way = secured.way("SASL_PLAINTEXT", mechanism)._replace(bootstrap=f"127.0.0.1:{secured.ports[SHORT]}")
     results: list[object] = []
     producer = Producer(

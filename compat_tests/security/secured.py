@@ -1,4 +1,4 @@
-"""A broker with a listener for each security protocol and every mechanism, and what clients need to connect.
+"""A broker with a listener for each security protocol and every mechanism, and the clients' configs.
 
 Knows nothing of any client. ``BARNABAS_COMPAT_BROKER=apache`` starts Apache Kafka in its place.
 """
@@ -31,7 +31,7 @@ USER, PASSWORD = "alice", "alice-secret"
 
 
 class Secured(NamedTuple):
-    """Where each listener is, and the directory with the files of PEM."""
+    """The addresses of the listeners, and the directory with the PEM files."""
 
     ports: dict[str, int]
     home: Path
@@ -127,7 +127,7 @@ def write_certificates(home: Path) -> None:
 
 
 def start(home: Path) -> Iterator[Secured]:
-    """Starts the broker and gives alice her SCRAM credentials; ends it after the yield."""
+    """Starts the broker and sets SCRAM credentials of alice; stops it after the yield."""
     write_certificates(home)
     ports = {name: free_port() for name in ("PLAINTEXT", *PROTOCOLS)}
     broker = of_apache(home, ports) if os.environ.get("BARNABAS_COMPAT_BROKER") == "apache" else of_ours(home, ports)

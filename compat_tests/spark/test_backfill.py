@@ -1,4 +1,4 @@
-"""Exports written back to topics: all that records had, in their order, once, whatever is killed."""
+"""Exports written back to topics: all fields of all records, in order, once, while processes are killed."""
 
 import datetime
 import secrets
@@ -37,7 +37,7 @@ SCHEMA = pa.schema(
 
 
 def put(directory: Path, records: list[Made], *, without: str = "", hole: int = 1) -> None:
-    """An export of these records, as any program may have written it: in two files, with each `hole`-th offset."""
+    """Makes an export of these records, as by another program: two files, without each `hole`-th offset."""
     rows = [
         {
             **record._asdict(),

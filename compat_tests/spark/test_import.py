@@ -1,4 +1,4 @@
-"""The import job: files as they appear and a database's rows as they come, each row once, over stops and crashes."""
+"""The import job: new files and new rows of a database, each row once, over stops and crashes."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def target(bootstrap: str, topic: str) -> str:
 
 
 def orders(count: int, first: int, seed: int = 3) -> list[dict[str, Any]]:
-    """Rows with nulls, quotes, line breaks and all kinds of letters."""
+    """Returns rows with nulls, quotes, line breaks and all kinds of letters."""
     chance = random.Random(f"{first} {seed}")
     start = datetime(2026, 3, 29, tzinfo=UTC)
     return [
@@ -45,7 +45,7 @@ def orders(count: int, first: int, seed: int = 3) -> list[dict[str, Any]]:
 
 
 def put(folder: Path, name: str, lines: list[str], *, at: int = 1_700_000_000) -> None:
-    """A file of that time (seconds since 1970) that is there at once, and whole."""
+    """Writes a file with this time (seconds since 1970) atomically."""
     aside = folder.parent / f".{name}"
     aside.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     os.utime(aside, (at, at))
@@ -133,7 +133,7 @@ def test_a_row_that_cannot_be_read(spark: SparkSession, bootstrap: str, target: 
 
 
 class Table:
-    """A table in a database that comes with Spark."""
+    """A table in a database that is part of Spark."""
 
     def __init__(self, spark: SparkSession, home: Path) -> None:
         self.url = f"jdbc:derby:{home}/shop;create=true"
@@ -147,7 +147,7 @@ class Table:
         self._connection.createStatement().execute(statement)
 
     def add(self, first: int, count: int) -> None:
-        """Rows of which three share a time."""
+        """Adds rows, three of which have the same time."""
         rows = ", ".join(
             f"({number}, timestamp('2026-03-29 {number // 3 // 60 % 24:02}:{number // 3 % 60:02}:07.123456'), "
             f"nullif('customer {number % 7 * (number % 5)}', 'customer 0'), {number / 4:.2f})"

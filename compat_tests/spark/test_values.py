@@ -1,4 +1,4 @@
-"""Values in Spark's columns: each format there and back, bad values three ways, a schema registry, and the how-to."""
+"""Values in Spark's columns: each format both ways, three modes for bad values, a schema registry, and the how-to."""
 
 import json
 from datetime import UTC, date, datetime
@@ -49,13 +49,13 @@ ROWS: list[Any] = [
 
 
 def orders(spark: SparkSession) -> DataFrame:
-    """Two rows of structs, and a null."""
+    """Returns two rows of structs, and a null."""
     frame = spark.createDataFrame(ROWS, COLUMNS).select(f.struct("*").alias("value"))
     return frame.unionByName(frame.limit(1).select(f.lit(None).cast(frame.schema["value"].dataType).alias("value")))
 
 
 def test_each_format_there_and_back(spark: SparkSession) -> None:
-    """In one query: a column for each way to write them."""
+    """Returns one query with a column for each way to write them."""
     with schema_registry("user:secret") as served:
         registry = Registry.at(served.url, {"basic.auth.user.info": "user:secret"})
         formats: dict[str, tuple[Format, Format]] = {

@@ -1,4 +1,4 @@
-"""Transactions whose producer or whose broker ends in the middle of them."""
+"""Transactions whose producer or broker stops in the middle of them."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ PARTITIONS = 3
 
 @contextlib.contextmanager
 def process(module: str, *arguments: str) -> "Iterator[subprocess.Popen[bytes]]":
-    """One of this folder's programs, killed at the end."""
+    """Runs one of this folder's programs, and kills it at the end."""
     command = [sys.executable, "-W", "ignore", "-m", f"compat_tests.transactions.{module}", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     running = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -65,7 +65,7 @@ def test_a_killed_producers_successor_aborts_what_it_left(
 def test_an_open_transaction_outlives_its_broker(
     own_broker: Callable[..., Running], topic: str, group: str, name: str, library: str, ending: str
 ) -> None:
-    """One is committed after it, one is aborted, with records and offsets from before and from after."""
+    """One transaction is committed afterwards, one aborted, with records and offsets from before and after."""
     broker = own_broker()
     with contextlib.closing(CLIENTS[library](broker.bootstrap)) as client:
         client.create_topic(topic, PARTITIONS)
@@ -93,7 +93,7 @@ def test_an_open_transaction_outlives_its_broker(
 def test_what_nobody_ends_is_aborted_in_time(
     own_broker: Callable[..., Running], topic: str, name: str, ending: str
 ) -> None:
-    """Its producer is killed, the broker is started again before the time is over: nobody is left who could end it."""
+    """The producer is killed, the broker is restarted before the timeout: the broker has to abort the transaction."""
     broker = own_broker()
     with contextlib.closing(CLIENTS["confluent_kafka"](broker.bootstrap)) as client:
         client.create_topic(topic, PARTITIONS)
@@ -113,7 +113,7 @@ def test_what_nobody_ends_is_aborted_in_time(
 
 
 class Fire:
-    """A broker that is killed and stopped in turns at moments that a seed gives, and started again, from a thread."""
+    """A broker that is killed or stopped at random moments of a seed, and restarted, by a thread."""
 
     def __init__(self, broker: Running, rounds: int, seed: int) -> None:
         self.broker, self.rounds, self.random = broker, rounds, random.Random(seed)
@@ -153,7 +153,7 @@ class Outcome(NamedTuple):
 
 
 def ledger(client: Client, topic: str, transactional_id: str, fire: Fire) -> list[Outcome]:
-    """Transactions one after the other, each with two records to each partition, while there is fire and a few more."""
+    """Runs transactions, each with two records to each partition, during the kills and a few after them."""
     outcomes: list[Outcome] = []
     producer, more = client.transactional(transactional_id), 3
     while more:

@@ -1,4 +1,4 @@
-"""A pipeline of two processes, killed and started again with its broker: each input is there once, in order."""
+"""A pipeline of two processes, killed and restarted with its broker: each input has one output, in order."""
 
 import contextlib
 import operator
@@ -26,7 +26,7 @@ LOADING = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, Kaf
 
 
 class Source:
-    """Numbered records to each partition of a topic, from a thread, until it is told to stop."""
+    """Sends numbered records to each partition of a topic, on a thread, until it is stopped."""
 
     def __init__(self, client: Client, topic: str) -> None:
         self.producer, self.topic = client.producer(idempotent=True), topic
@@ -57,7 +57,7 @@ class Source:
 
 
 class Pipeline:
-    """Two processes; one that ends by itself is started again, as a supervisor would."""
+    """Two processes; one that exits is restarted, as by a supervisor."""
 
     def __init__(self, home: Path, library: str, bootstrap: str, source: str, target: str, group: str) -> None:
         self.home = home
@@ -103,7 +103,7 @@ class Pipeline:
 
 
 def committed(consumer: Consumer, topic: str) -> list[int]:
-    """The group's offsets; librdkafka does not wait for a coordinator that has yet to load them."""
+    """Returns the group's offsets; librdkafka does not wait for a coordinator that is loading."""
     deadline = time.monotonic() + SECONDS
     while True:
         try:

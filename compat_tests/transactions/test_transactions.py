@@ -1,4 +1,4 @@
-"""Transactions of each client, as read_committed and read_uncommitted consumers see them."""
+"""Transactions of each client, as read_committed and read_uncommitted consumers read them."""
 
 import contextlib
 import inspect
@@ -36,7 +36,7 @@ def seen(consumer: Consumer, count: int) -> Seen:
 
 
 def test_several_transactions_over_several_partitions(client: Client, topic: str, name: str) -> None:
-    """Each takes an offset more for its marker, in each of its partitions and in no other."""
+    """Each transaction adds one offset for its marker, in each of its partitions and in no other."""
     client.create_topic(topic, 3)
     producer, plain = client.transactional(name), client.producer(idempotent=True)
     expected: dict[str, Seen] = {level: {index: [] for index in range(3)} for level in ("committed", "all")}
@@ -180,7 +180,7 @@ def test_a_time_out_beyond_the_brokers_limit_is_refused(client: Client, name: st
 
 
 def settled(client: Client, group: str, place: Place) -> int | None:
-    """The group's offset once none is pending: a commit or an abort is answered before its markers are written."""
+    """Returns the group's offset once none is pending: the response to a commit or an abort precedes its markers."""
     consumer = client.consumer(group=group, isolation="read_committed")
     if client.name == "aiokafka":  # which does not ask for stable offsets, and so would not wait
         time.sleep(0.3)

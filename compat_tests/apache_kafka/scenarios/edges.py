@@ -1,4 +1,4 @@
-"""Each field of each request at its edges: one request like any other, but for one value in it.
+"""Each field of each request at its limits: a valid request, except for one value in it.
 
 Made from the schemas, for the oldest and the newest version of each API.
 """
@@ -98,7 +98,7 @@ AMONG_OTHERS = {
     "ListTransactions",
     "Metadata",
 }
-"""APIs that a null or an empty list asks for everything there is; only what is the scenario's own is compared."""
+"""APIs for which a null or an empty list means everything; only the scenario's own entries are compared."""
 
 NOT_DOUBLED = {
     ("AddPartitionsToTxn", "Transactions"),
@@ -112,11 +112,11 @@ which is that of the first in a hash map."""
 
 
 WITHOUT_SIDE_EFFECTS = {"Metadata": 4}
-"""Before this version each topic that is named is made, which takes Apache Kafka a while."""
+"""Before this version each named topic is created, which takes Apache Kafka a while."""
 
 
 def bodies(api: str, fields: Sequence[Field], body: Mapping[str, Any], version: int) -> Iterator[dict[str, Any]]:
-    """The body again and again, each time with another value in one place."""
+    """Yields the body repeatedly, each time with another value in one place."""
     for field in fields:
         if version in field.versions:
             for value in values(api, field, body.get(field.name, field.default), version):
@@ -124,7 +124,7 @@ def bodies(api: str, fields: Sequence[Field], body: Mapping[str, Any], version: 
 
 
 def values(api: str, field: Field, now: Any, version: int) -> Iterator[Any]:
-    """What to put in the place of what is there `now`."""
+    """Returns the replacements of the current value."""
     if version in field.nullable and field.kind != "records":
         yield None
     if not field.is_array:
@@ -172,9 +172,9 @@ def edges_of(api: str) -> list[Scenario]:
 
 
 NOT_EMPTY = {("AddPartitionsToTxn", "Transactions")}
-"""What Apache Kafka does not answer when it is empty."""
+"""Requests that Apache Kafka does not answer if they are empty."""
 
 WITHOUT = {"DescribeTopicPartitions"}
-"""Pages of all topics there are depend on who else is there."""
+"""Pages of all topics, which depend on other scenarios."""
 
 SCENARIOS = [each for api in ADVERTISED if api not in WITHOUT for each in edges_of(api)]

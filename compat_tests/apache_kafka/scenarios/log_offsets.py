@@ -1,4 +1,4 @@
-"""ListOffsets, OffsetForLeaderEpoch and DeleteRecords: where things stand in a log."""
+"""ListOffsets, OffsetForLeaderEpoch and DeleteRecords: offsets in a log."""
 
 from typing import Any
 

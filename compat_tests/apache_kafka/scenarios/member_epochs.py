@@ -1,4 +1,4 @@
-"""What members of groups of the newer kinds may commit and ask for, and what the older APIs say of their groups."""
+"""Commits and fetches of members of the newer groups, and the responses of the older APIs about these groups."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ BEATS = {"consumer": "ConsumerGroupHeartbeat", "share": "ShareGroupHeartbeat"}
 
 
 def member(kind: str, member_id: str = "~m", *, topics: Iterable[str] = ("~t",), **more: Any) -> Step:
-    """Joins ``~g``; the epoch that it is told is saved as ``$~m.epoch``."""
+    """Joins ``~g``; saves the member epoch as ``$~m.epoch``."""
     if kind == "streams":
         return streams.enter(member_id, streams.subtopology(source=topics), v=0, quiet=True)
     wanted = {"RebalanceTimeoutMs": 60000, "TopicPartitions": []} if kind == "consumer" else {}
@@ -40,12 +40,12 @@ def leave(kind: str, member_id: str = "~m") -> Step:
 
 
 def by(epoch: Any = "$~m.epoch", member_id: str = "~m", **more: Any) -> dict[str, Any]:
-    """What a commit says of who commits."""
+    """Returns the member's fields of a commit."""
     return {"MemberId": member_id, "GenerationIdOrMemberEpoch": epoch, **more}
 
 
 def raised(kind: str = "consumer") -> list[Step]:
-    """``$old`` and ``$~m.epoch``: the epochs of ``~m`` before another joined, and after. Its partitions stay."""
+    """Saves ``$old`` and ``$~m.epoch``: the epochs of ``~m`` before and after another joined. Its partitions stay."""
     return [
         member(kind),
         ask(

@@ -1,4 +1,4 @@
-"""Groups with members of the classic and of the consumer protocol, which change their kind while they are read."""
+"""Groups with members of the classic and of the consumer protocol, which change their type while they are used."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from .groups import beat, protocols
 from .groups import leave as classic_leave
 
 TOPIC = "migrating"
-"""One for all scenarios: what a member subscribes to is bytes, in which no name can be filled in."""
+"""One topic for all scenarios: a subscription is bytes, which cannot contain a scenario's names."""
 
 
 def topic() -> Step:
-    """With as many partitions as topics have by themselves, which are two; made by the first that asks for it."""
+    """Creates it with the default number of partitions, two, if it does not exist."""
     return ask(
         "Metadata",
         v=12,
@@ -29,7 +29,7 @@ def topic() -> Step:
 
 
 def reads(*owned: int, version: int = 1, topics: tuple[str, ...] = (TOPIC,)) -> bytes:
-    """A subscription that says what its member keeps."""
+    """Returns a subscription with the member's owned partitions."""
     kind = ConsumerProtocolSubscription.TopicPartition
     has = [kind(topic=TOPIC, partitions=list(owned))] if owned else []
     return ConsumerProtocolSubscription(topics=list(topics), owned_partitions=has).encode_prefixed(version)
@@ -45,19 +45,19 @@ READER: dict[str, Any] = {"Protocols": protocols(("range", reads()))}
 
 
 def classic(assignment: bytes = has(0, 1), **more: Any) -> list[Step]:
-    """A stable group ``~g`` of one member of the classic protocol, which has been assigned that."""
+    """Makes a stable group ``~g`` of one member of the classic protocol, which has this assignment."""
     found = [{"MemberId": "$m", "Assignment": assignment}]
     joining = {**READER, **more}
     return [topic(), *AT_ONCE, join(v=3, quiet=True, **joining), sync(v=3, quiet=True, Assignments=found)]
 
 
 def mixed(**more: Any) -> list[Step]:
-    """The same with a member ``~c`` of the consumer protocol, for which the other has to give up something."""
+    """Adds a member ``~c`` of the consumer protocol, for which the other has to revoke partitions."""
     return [*classic(**more), enter("~c", TOPIC)]
 
 
 def again(member: str = "$m", **more: Any) -> list[Step]:
-    """It joins and syncs; from now on it is ``$m``."""
+    """Joins and syncs; the member is saved as ``$m``."""
     return [join(member, quiet=True, v=3, **{**READER, **more}), sync("$m", quiet=True, v=3, Assignments=[])]
 
 

@@ -1,4 +1,4 @@
-"""Quotas of clients: what can be set for whom, what is refused, and which filters find them."""
+"""Quotas of clients: valid and refused values for each entity, and the filters that match them."""
 
 import math
 
@@ -16,7 +16,7 @@ Quotas = dict[str, float | None] | list[tuple[str, float | None]]
 
 
 def entry(entity: Entity, quotas: Quotas) -> dict[str, object]:
-    """What is set for an entity; None removes."""
+    """Sets quotas of an entity; None removes one."""
     parts = entity.items() if isinstance(entity, dict) else entity
     values = quotas.items() if isinstance(quotas, dict) else quotas
     return {
@@ -35,13 +35,13 @@ def describe(
     until: tuple[str, object] | None = None,
     quiet: bool = False,
 ) -> Step:
-    """``until`` is for what was changed just before: Apache Kafka's broker hears of it a little later."""
+    """``until`` is for a preceding change: Apache Kafka's broker applies it a little later."""
     found = [{"EntityType": kind, "MatchType": how, "Match": match} for kind, how, match in components]
     return ask("DescribeClientQuotas", until=until, quiet=quiet, Components=found, Strict=strict)
 
 
 def of_alice(at: str = "", value: object = None) -> Step:
-    """Alice's quotas, when what is at that place is that; by default when there are none."""
+    """Waits until Alice's quotas have the value at the path; by default until there are none."""
     until = (f"Entries.0.Values.{at}", value) if at else ("Entries", [])
     return describe(("user", EXACT, "~alice"), strict=True, until=until)
 

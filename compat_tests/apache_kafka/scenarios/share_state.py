@@ -1,4 +1,4 @@
-"""The state of share partitions: InitializeShareGroupState and the four that read, write and delete it (KIP-932)."""
+"""The state of share partitions: InitializeShareGroupState and the APIs that read, write and delete it (KIP-932)."""
 
 from collections.abc import Callable
 from itertools import product
@@ -16,13 +16,13 @@ ASKED: dict[str, Callable[..., Step]] = {
 }
 
 BEGUN = [create("~t", 3), create("~u", 3), found()]
-"""Two topics of three partitions, of which nothing is kept."""
+"""Two topics of three partitions, without share state."""
 
 SET_UP = [*BEGUN, initialize(state=5, start=10, quiet=True), read(leader=3, quiet=True)]
-"""0 of ``~t`` is in state epoch 5, and has been read by a leader of epoch 3."""
+"""0 of ``~t`` has state epoch 5, and was read by a leader of epoch 3."""
 
 TOLD = [summary(v=1), read(v=0)]
-"""What it has come to."""
+"""Reads the resulting state."""
 
 STRAY = [("~t", -1), ("~t", 3), ("~t", 2**31 - 1), ("~t", -(2**31)), (NOBODY, 0), (NOBODY, -1)]
 

@@ -1,4 +1,4 @@
-"""Offsets that groups commit in transactions: TxnOffsetCommit, what is seen before and after, and what may not go."""
+"""Offsets that groups commit in transactions: TxnOffsetCommit, their visibility before and after it, and errors."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ STABLE = [
     committed("~g", None, v=9, RequireStable=True, patient=False),
 ]
 PENDING = [begin(), ADDED, pending(quiet=True, v=3)]
-"""One offset that is not there yet."""
+"""One offset that does not exist yet."""
 
 COMMIT = [
     *(
