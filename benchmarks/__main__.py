@@ -1,4 +1,4 @@
-"""``python -m benchmarks [NAME …] [--rounds N]``: measure, print the table, keep it in benchmarks/results.md.
+"""``python -m benchmarks [NAME …] [--rounds N]``: measures, prints the table, and keeps it in benchmarks/results.md.
 
 Knows nothing of what is measured.
 """
@@ -39,7 +39,7 @@ SPARK = ("spark-read", "spark-write", "spark-files", "spark-latency")
 
 
 def with_spark(name: str, folder: Path, rounds: int) -> Iterator[Row]:
-    """Imported when it is asked for: what has no Spark measures the rest."""
+    """Imports on first use: the other measurements run without Spark."""
     from benchmarks import spark
 
     yield from spark.MEASUREMENTS[name](folder, rounds)
@@ -114,7 +114,7 @@ def main() -> None:
 
 
 def keep(rows: list[Row], rounds: int) -> None:
-    """Put rows into the table of results.md, in place of those of the same name; each tells when and where it is of."""
+    """Puts rows into the table of results.md, in place of those of the same name, each with its time and machine."""
     where = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     taken = f"{datetime.now(UTC):%Y-%m-%d}, {rounds}, {where}"
     before, after = RESULTS.read_text().split(RULE)

@@ -18,7 +18,7 @@ TOPIC = ResourceType.TOPIC
 
 
 def filled() -> Authorizer:
-    """Half of the ACLs name a topic, the others prefixes of five lengths; each is one of a hundred users'."""
+    """Makes ACLs, half of which name a topic, the others prefixes of five lengths; each is one of a hundred users'."""
     authorizer = Authorizer()
     authorizer.change(
         added=[

@@ -14,7 +14,7 @@ import uvloop
 
 
 class Sink(asyncio.BufferedProtocol):
-    """Receives frames, checks the CRC of the batch in each, appends it to one file, and answers with its id."""
+    """Receives frames, checks the CRC of the batch in each, appends it to one file, and responds with its id."""
 
     def __init__(self, file: int, batch_at: int) -> None:
         self.file, self.batch_at = file, batch_at
@@ -50,7 +50,7 @@ class Sink(asyncio.BufferedProtocol):
 
 
 class Reader(asyncio.Protocol):
-    """Asked for (offset, size), sends that piece of one file, by ``pread`` and ``write``."""
+    """Receives (offset, size), and sends that piece of one file, by ``pread`` and ``write``."""
 
     def __init__(self, file: int) -> None:
         self.file, self.rest = file, b""

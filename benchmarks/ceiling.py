@@ -28,7 +28,7 @@ class Ready(DataSource):
 
 
 class ReadyReader(DataSourceReader):
-    """Gives the same batch again and again."""
+    """Yields the same batch repeatedly."""
 
     def __init__(self, rows: int, size: int, partitions: int) -> None:
         self.rows, self.size, self.count = rows, size, partitions
@@ -46,7 +46,7 @@ class ReadyReader(DataSourceReader):
 
 
 def ready(size: int) -> pa.RecordBatch:
-    """Records of one partition, as Spark wants them."""
+    """Returns the records of one partition, in Spark's form."""
     rows = range(ROWS_AT_ONCE)
     columns = {
         "key": pa.array([b"%08d" % row for row in rows], pa.binary()),

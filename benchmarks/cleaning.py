@@ -26,7 +26,7 @@ WORDS = [b"castle ", b"village ", b"messenger ", b"letter ", b"office ", b"surve
 
 
 def made_batches(record_bytes: int, each: int) -> list[RecordBatch]:
-    """Records of about that size, with text in them, so many to a batch; each key comes up twice, more or less."""
+    """Makes records of about this size with text, in batches; each key occurs about twice."""
     chance = random.Random(record_bytes)
     count = LOG_BYTES // record_bytes
     text = b"".join(chance.choices(WORDS, k=100_000))
@@ -45,7 +45,7 @@ def made_batches(record_bytes: int, each: int) -> list[RecordBatch]:
 
 
 def written(directory: Path, batches: list[RecordBatch], codec: Compression) -> list[SegmentFile]:
-    """The segments of a log with these batches, each packed with this codec."""
+    """Makes the segments of a log with these batches, each compressed with this codec."""
     directory.mkdir()
     segments: list[SegmentFile] = []
     content, base = bytearray(), 0
@@ -64,7 +64,7 @@ def saved(directory: Path, base: int, content: bytearray) -> SegmentFile:
 
 
 def cleaned(worker: ProcessCleaner, directory: Path, segments: list[SegmentFile], end_offset: int) -> Statistics:
-    """One pass over all of it, nothing of which was cleaned before."""
+    """One pass over all of a log that was never cleaned."""
     job = CleaningJob(
         directory=str(directory),
         segments=segments,
@@ -88,7 +88,7 @@ def cleaned(worker: ProcessCleaner, directory: Path, segments: list[SegmentFile]
 
 
 def throughput(folder: Path, rounds: int) -> Iterator[Row]:
-    """Both readings and the writing of a log that is dirty all over; half its records, or a little more, go."""
+    """Both reads and the write of a log that is all dirty; half its records or a little more are removed."""
     worker = ProcessCleaner()
     try:
         for size, each, codecs in (

@@ -1,4 +1,4 @@
-"""What three copies cost: three brokers and a controller of ours beside Apache Kafka's, on the same machine in turns.
+"""The cost of three replicas: three brokers and a controller of Barnabas beside Apache Kafka's, in turns.
 
 Knows nothing of replication. Both kinds of nodes have the same properties (``compat_tests.apache_kafka.mixed``).
 """
@@ -19,10 +19,10 @@ from benchmarks.measure import MIB, Row, compared, median_ratio
 from compat_tests.apache_kafka.mixed import APACHE, BARNABAS, Mixed, Node
 
 SIZES = {100: 48 * MIB, 1024: 192 * MIB, 10_240: 384 * MIB}
-"""Bytes to send by the size of a record."""
+"""Bytes to send, by the size of a record."""
 
 HEAP = ("-Xms512m", "-Xmx512m")
-"""Of each of Apache Kafka's nodes: four of them run at once."""
+"""The heap of each node of Apache Kafka: four of them run at once."""
 
 ALL = {"acks": "all"}
 A_SECOND, SECONDS = 1000, 10
@@ -37,7 +37,7 @@ class Nodes:
         self.admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
 
     def cpu_s(self) -> float:
-        """CPU seconds of all nodes so far."""
+        """Returns the CPU seconds of all nodes so far."""
         return sum(self._cpu_s(node.process.pid) for node in self._running() if node.process is not None)
 
     @staticmethod
@@ -65,7 +65,7 @@ def running(kind: str, folder: Path) -> Iterator[Nodes]:
 
 
 def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
-    """Producing with acks=all, a steady trickle, and the time until another leader answers."""
+    """Producing with acks=all, a small constant load, and the time until the next leader answers."""
     flows: dict[int, list[tuple[librdkafka.Flow, librdkafka.Flow]]] = {size: [] for size in SIZES}
     trickles: list[tuple[list[float], list[float]]] = []
     outages: list[tuple[float, float]] = []
@@ -106,7 +106,7 @@ def beside(what: str, pairs: list[tuple[float, float]]) -> Row:
 
 
 def outage(bootstrap: str, topic: str, leader: Node) -> float:
-    """Kills the leader of a topic's partition; the seconds until a record that was sent afterwards is acknowledged."""
+    """Kills the leader of a topic's partition; returns the seconds until the next record is acknowledged."""
     producer = Producer({
         "bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0, "retry.backoff.ms": 20, "log_level": 0,
         "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100, "topic.metadata.refresh.fast.interval.ms": 50,

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.columnar [--rounds N]``: what it costs to make columns of fetched batches, in CPU time.
+"""``python -m benchmarks.columnar [--rounds N]``: CPU time of making columns of fetched batches.
 
 Beside a bare pass over the same bytes (checksum and copy) and the reading record by record, in turns, in one process.
 Knows nothing of brokers, nor of Spark.
@@ -47,7 +47,7 @@ CASES = [
 
 
 def fetched(case: Case) -> tuple[bytes, int]:
-    """What a fetch might bring, the same for each run; and how many records these are."""
+    """Returns the content of a fetch, the same for each run; and its number of records."""
     chance, data, count = random.Random(case.what), bytearray(), 0
     words = chance.randbytes(1 << 16).hex().encode()
     while len(data) < FETCH / (4 if case.a_batch == 1 else 1):
@@ -66,7 +66,7 @@ def columns(data: bytes) -> None:
 
 
 def bare(data: bytes) -> None:
-    """What nobody gets around: the checksum, unpacking what is packed, and one copy."""
+    """The minimum work: the checksum, decompression, and one copy."""
     for batch in batches(data):
         crc32c(batch.buffer)
         codec = batch.compression

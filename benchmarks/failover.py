@@ -1,4 +1,4 @@
-"""How long nobody takes records after the leader of a partition was killed, with the time-outs of ``barnabas cluster``.
+"""The time without acknowledgements after a partition's leader is killed, with the time-outs of ``barnabas cluster``.
 
 Knows nothing of elections. Each of three nodes is a broker and a controller; the one that is killed is the active
 controller as well, or is not.
@@ -21,7 +21,7 @@ from benchmarks.replicas import Patient
 from compat_tests.apache_kafka.mixed import BARNABAS, Combined
 
 NODES, KILLS = 3, 5
-"""How many nodes there are, and how often one of each kind is killed in a round."""
+"""The number of nodes, and of kills of each kind in a round."""
 
 BUDGET_S = 1.0
 PATIENCE_S = 30.0
@@ -51,7 +51,7 @@ def after_kills(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def of_a_leader(cluster: Combined, topic: str, *, controls: bool) -> tuple[float, float]:
-    """Kills the leader of a new topic, and starts it again; the seconds of the patient client, and of librdkafka."""
+    """Kills the leader of a new topic, and restarts it; returns the seconds of the patient client and librdkafka."""
     active = Quorum(cluster).active()
     ids = sorted(cluster.brokers, key=lambda node_id: (cluster.brokers[node_id] is active) != controls)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})

@@ -1,4 +1,4 @@
-"""What large groups and many groups cost: 500 members until they are settled, and a start with 10,000 groups.
+"""The cost of large groups and of many groups: 500 members until they are stable, and a start with 10,000 groups.
 
 Knows nothing of how a coordinator works. Both figures of settling are given, by the clock and in CPU seconds of the
 broker; the latter is what is asked, for the members run on the same cores.
@@ -20,7 +20,7 @@ PROTOCOLS: dict[str, type[members.Member]] = {"classic": members.ClassicMember, 
 
 
 def large(folder: Path, rounds: int) -> Iterator[Row]:
-    """500 members that come at once, by either protocol, until each has its share of 1,000 partitions."""
+    """500 members that join at once, by either protocol, until each has its share of 1,000 partitions."""
     for protocol, kind in PROTOCOLS.items():
         figures = []
         for index in range(rounds):
@@ -42,7 +42,7 @@ def large(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def replay(folder: Path, rounds: int) -> Iterator[Row]:
-    """Process start to first answered ApiVersions with 10,000 groups; beside it the start without any."""
+    """Process start to first ApiVersions response with 10,000 groups; beside it the start without any."""
     directory = folder / "groups"
     with servers.barnabas(directory, "offsets.topic.num.partitions=50", keep=True) as running:
         load.create_topic(running.port, many_groups.TOPIC, many_groups.PARTITIONS)
@@ -62,7 +62,7 @@ def replay(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def start(directory: Path) -> tuple[float, float]:
-    """Seconds by the clock and of the CPU, until the first answer."""
+    """Returns wall-clock seconds and CPU seconds until the first response."""
     began = time.perf_counter()
     with servers.barnabas(directory, keep=True) as running:
         first_answer(running.port)
@@ -70,7 +70,7 @@ def start(directory: Path) -> tuple[float, float]:
 
 
 def await_coordinator(port: int, group_id: str) -> None:
-    """See to it that the topic of offsets is there."""
+    """Creates the topic of offsets."""
     request: Request = FindCoordinatorRequest(key_type=0, coordinator_keys=[group_id])
     buffer = bytearray(1 << 16)
     deadline = time.monotonic() + load.LONGEST_SILENCE_S

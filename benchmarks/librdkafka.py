@@ -1,4 +1,4 @@
-"""librdkafka as the load, through confluent-kafka: producing, consuming, and the way from one to the other.
+"""The load of librdkafka, through confluent-kafka: producing, consuming, and latency from end to end.
 
 Knows nothing of which server it loads.
 """
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 AT_ONCE = 10_000
-"""Records handed over in one call."""
+"""The number of records in one call."""
 
 
 class Flow(NamedTuple):
-    """What went through, and what it took."""
+    """The amount of data, and its cost."""
 
     bytes: int
     seconds: float
@@ -42,7 +42,7 @@ def produce(
     total_bytes: int,
     settings: Settings = NOTHING,
 ) -> Flow:
-    """Produce records of one size until so many bytes are acknowledged; ``settings`` are added to the client's."""
+    """Produces records of one size until the bytes are acknowledged; ``settings`` are added to the client's."""
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -76,7 +76,7 @@ def consume(
     total_bytes: int,
     settings: Settings = NOTHING,
 ) -> Flow:
-    """Read one partition from its start until so many bytes have come."""
+    """Reads one partition from its start until the bytes have been received."""
     consumer = Consumer(
         {
             **settings,
@@ -106,7 +106,7 @@ def consume(
 
 
 def latency(bootstrap: str, topic: str, per_second: int, seconds: float, acks: int | str = 1) -> list[float]:
-    """Milliseconds from produce() to the consumer's hand, for a steady trickle; linger 0."""
+    """Returns milliseconds from produce() to the consumer, for a small constant load; linger 0."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "fetch.wait.max.ms": 500})
     consumer.assign([TopicPartition(topic, 0, 0)])
     producer = Producer({"bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 0})

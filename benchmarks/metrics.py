@@ -1,4 +1,4 @@
-"""What metrics cost a request: the CPU of a node with them beside one without, under the same small requests.
+"""The cost of metrics for a request: the CPU time of nodes with and without them, under the same small requests.
 
 Knows nothing of what is counted.
 """

@@ -1,4 +1,4 @@
-"""What the proxy costs: requests straight to a node beside the same through `barnabas proxy`, in turns.
+"""The cost of the proxy: direct requests to a node beside the same through `barnabas proxy`, in turns.
 
 Knows nothing of how the proxy forwards them.
 """
@@ -39,7 +39,7 @@ def waits_us(port: int, frame: bytes, count: int = REQUESTS) -> list[float]:
 
 
 def in_between(folder: Path, rounds: int) -> Iterator[Row]:
-    """Small requests one after the other, and large ones with five under way."""
+    """Sequential small requests, and large ones with five in flight."""
     small, large = load.produce_frame("small", 100, 100).data, load.produce_frame("large", MIB - 2048).data
     records = (MIB - 2048) // 1024
     fetches = [load.fetch_frame("large", index * records, MIB) for index in range(TOTAL // MIB)]

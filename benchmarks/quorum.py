@@ -1,4 +1,4 @@
-"""What a quorum of three controllers costs, ours beside Apache Kafka's: changes of the metadata, topics, and elections.
+"""The cost of a quorum of three controllers, beside Apache Kafka's: changes of the metadata, topics, and elections.
 
 Knows nothing of elections. Each node is a broker and a controller, with the time-outs that are Kafka's defaults.
 """
@@ -34,11 +34,11 @@ class Quorum:
         })  # fmt: skip
 
     def forget(self) -> None:
-        """Takes a new client, which knows nothing of nodes that are down."""
+        """Makes a new client, which has no state about failed nodes."""
         self.admin = self._client()
 
     def change(self, value: int, timeout: float = 30.0) -> None:
-        """Sets a config of a topic, which is answered when it is committed."""
+        """Sets a config of a topic; the response comes after its commit."""
         entry = ConfigEntry("retention.ms", str(value), incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, "changed", incremental_configs=[entry])
         (future,) = self.admin.incremental_alter_configs([resource], request_timeout=timeout).values()
@@ -60,7 +60,7 @@ class Quorum:
 
 
 def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
-    """Changes one after the other, topics at once, and the time until another controller has committed something."""
+    """Sequential changes, concurrent creations of topics, and the time until the next controller commits a change."""
     rates: list[tuple[float, float]] = []
     made: list[tuple[float, float]] = []
     outages: list[tuple[float, float]] = []
@@ -97,7 +97,7 @@ def measured(quorum: Quorum) -> tuple[float, float, list[float]]:
 
 
 def outage(quorum: Quorum) -> float:
-    """Kills the active controller; the seconds until a change is committed."""
+    """Kills the active controller; returns the seconds until a change is committed."""
     node = quorum.active()
     node.kill()
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What a start costs after a kill: every batch of a big log is read and checked before the broker answers.
+"""The cost of a start after a kill: every batch of a large log is read and checked before the broker answers.
 
 Knows nothing of how a log is checked; beside it stands a bare loop that reads the same files and computes their CRC.
 """
@@ -29,7 +29,7 @@ RECORD_OVERHEAD = 12
 
 
 def after_a_kill(folder: Path, rounds: int, gigabytes: float = 2) -> Iterator[Row]:
-    """Process start to first answered ApiVersions, with so much data of which no checkpoint says that it is safe."""
+    """Process start to first ApiVersions response, with this amount of data after the recovery point."""
     for name, size in BATCHES.items():
         share = gigabytes if name in BUDGET else gigabytes / 10  # the small ones take long to make, and to check
         directory = folder / "recovery"
@@ -55,7 +55,7 @@ def after_a_kill(folder: Path, rounds: int, gigabytes: float = 2) -> Iterator[Ro
 
 
 def fill(directory: Path, batch_bytes: int, gigabytes: float) -> list[Path]:
-    """Put a share of so much into a partition that is there and empty, by a producer of today; the segments' files."""
+    """Writes a share of the data to an existing empty partition, by a current producer; returns the segment files."""
     arguments = ("big", int(directory.name.partition("-")[2]), TopicConfig())
     log = open_log(
         LogServices(LogDirectory(DiskFiles(), "/data")),
@@ -82,7 +82,7 @@ def fill(directory: Path, batch_bytes: int, gigabytes: float) -> list[Path]:
 
 
 def bare_check(paths: list[Path]) -> float:
-    """Seconds that reading the files and computing a CRC of each mebibyte takes."""
+    """Returns the seconds of reading the files and computing a CRC of each mebibyte."""
     began = time.perf_counter()
     for path in paths:
         with path.open("rb", buffering=0) as file:

@@ -17,7 +17,7 @@ import psutil
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HEAP = ("-Xms1G", "-Xmx1G")
-"""What Apache Kafka's own start script gives it."""
+"""The heap set by Apache Kafka's own start script."""
 
 
 class Running:
@@ -32,18 +32,18 @@ class Running:
         return f"127.0.0.1:{self.port}"
 
     def cpu_s(self) -> float:
-        """CPU seconds used so far, user and system."""
+        """Returns CPU seconds used so far, user and system."""
         times = self.psutil.cpu_times()
         return float(times.user + times.system)
 
     def rss(self) -> int:
-        """Resident bytes."""
+        """Returns the resident memory in bytes."""
         return int(self.psutil.memory_info().rss)
 
 
 @contextlib.contextmanager
 def spawned(name: str, command: list[str]) -> Iterator[Running]:
-    """A process that prints its port, bare or behind 127.0.0.1, for as long as the block."""
+    """Runs a process that prints its port, bare or after 127.0.0.1, within the block."""
     # As users run it: with the bytecode of an earlier start.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     began = time.perf_counter()
@@ -64,7 +64,7 @@ def spawned(name: str, command: list[str]) -> Iterator[Running]:
 
 @contextlib.contextmanager
 def barnabas(directory: Path, *overrides: str, keep: bool = False) -> Iterator[Running]:
-    """A Barnabas of this tree, on a data directory that is removed afterwards unless it is to be kept."""
+    """Runs Barnabas of this tree, on a data directory that is removed afterwards unless `keep` is set."""
     settings = [f"--override={each}" for each in ("listeners=PLAINTEXT://127.0.0.1:0", *overrides)]
     command = [sys.executable, "-m", "barnabas", "serve", "--dev", "--log-dir", str(directory), *settings]
     try:
@@ -77,7 +77,7 @@ def barnabas(directory: Path, *overrides: str, keep: bool = False) -> Iterator[R
 
 @contextlib.contextmanager
 def apache(directory: Path, *listeners: str, **properties: str) -> Iterator[Running]:
-    """Apache Kafka with the heap that its own script gives it; ``listeners`` are those beside its plain one."""
+    """Runs Apache Kafka with the heap of its own script; ``listeners`` are added to its plain one."""
     from compat_tests.apache_kafka.apache import ApacheKafka
 
     began = time.perf_counter()
@@ -94,7 +94,7 @@ def apache(directory: Path, *listeners: str, **properties: str) -> Iterator[Runn
 
 @contextlib.contextmanager
 def baseline(kind: str, path: Path, *arguments: str) -> Iterator[Running]:
-    """The bare sink or reader of `benchmarks.baselines`, over one file."""
+    """Runs the bare sink or reader of `benchmarks.baselines`, over one file."""
     command = [sys.executable, "-m", "benchmarks.baselines", kind, str(path), *arguments]
     with spawned(kind, command) as running:
         yield running

@@ -1,4 +1,4 @@
-"""A broker for the compat tests, and names that nobody else uses.
+"""A broker for the compat tests, and unique names.
 
 One broker is shared by all tests of a process, which therefore name their topics and groups apart; a test that kills
 or configures its broker asks for one of its own. ``BARNABAS_COMPAT_BOOTSTRAP`` points the shared one at any broker that
@@ -23,7 +23,7 @@ from compat_tests.running import ALONE, BarnabasProcess, Elsewhere, Running
 
 
 class Apache(ApacheKafka):
-    """Apache Kafka behind the same four verbs."""
+    """Apache Kafka with the same four methods."""
 
     def __init__(self, home: Path, properties: dict[str, str], features: Mapping[str, int] | None) -> None:
         super().__init__(home, properties, features=features)
@@ -31,7 +31,7 @@ class Apache(ApacheKafka):
         self.properties["controller.quorum.voters"] = f"{self.properties['node.id']}@{voter}"
 
     def start(self) -> "Apache":
-        """Return once it leads its partitions: after a kill it is fenced until its old session has run out."""
+        """Returns once it leads its partitions: after a kill it is fenced until its old session has expired."""
         super().start()
         admin, deadline = AdminClient({"bootstrap.servers": self.bootstrap}), time.monotonic() + 60
         while not admin.list_topics(timeout=30).brokers:
@@ -54,7 +54,7 @@ def a_broker(home: Path, overrides: dict[str, str], features: Mapping[str, int] 
 
 @pytest.fixture(scope="session")
 def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The shared broker; topics are created on first use, as is Kafka's default."""
+    """The shared broker; topics are created on first use, which is Kafka's default."""
     elsewhere = os.environ.get("BARNABAS_COMPAT_BOOTSTRAP")
     if elsewhere:
         yield Elsewhere(elsewhere)
@@ -73,7 +73,7 @@ def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 def bootstrap(barnabas: Running) -> str:
-    """Where the shared broker listens."""
+    """The address of the shared broker."""
     return barnabas.bootstrap
 
 
@@ -98,14 +98,14 @@ def own_broker(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
 @pytest.fixture(params=sorted(CLIENTS))
 def client(request: pytest.FixtureRequest, bootstrap: str) -> Iterator[Client]:
-    """Each of the clients in turn, connected to the shared broker; all that the test opened is closed after it."""
+    """Yields each of the clients, connected to the shared broker; closes all that the test opened."""
     with contextlib.closing(CLIENTS[request.param](bootstrap)) as made:
         yield made
 
 
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
-    """A name for a topic or a group that no other test, and no earlier run, has used."""
+    """Returns a unique name for a topic or a group."""
     plain = re.sub(r"[^a-zA-Z0-9]+", "-", request.node.name).strip("-")
     return f"{plain[:80]}-{secrets.token_hex(4)}"
 

@@ -11,7 +11,7 @@ from tests.raw import Client
 
 
 def leave_transactions(port: int) -> None:
-    """What the how-to about transactions finds: one of ``checkout`` that hangs in orders, one of ``invoicing``."""
+    """Makes the how-to's transactions: one of ``checkout`` that hangs in orders, one of ``invoicing``."""
     topics = [
         CreateTopicsRequest.CreatableTopic(
             name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[]

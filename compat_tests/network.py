@@ -22,7 +22,7 @@ APART = ("unshare", "--user", "--map-root-user", "--net")
 
 
 def is_possible() -> bool:
-    """Whether this machine lets a process have such a network: namespaces, ``ip``, bridges and pairs of devices."""
+    """Returns whether a process may make such a network: namespaces, ``ip``, bridges and pairs of devices."""
     words = (
         "ip link add br0 type bridge && ip link add v1 type veth peer name v2 && "
         "unshare --net true && nsenter --net=/proc/self/ns/net true"
@@ -45,7 +45,7 @@ class Network:
         return f"{SUBNET}.{node}"
 
     def command(self, node: int) -> tuple[str, ...]:
-        """What comes before a command that is to run at a node."""
+        """Returns the prefix of a command that runs at a node."""
         return ("nsenter", f"--net={self._namespace(node)}", "--")
 
     def __enter__(self) -> Self:
@@ -62,7 +62,7 @@ class Network:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """A namespace ends with the last of its processes, and its holder when the caller does."""
+        """Holds a namespace open: it ends with the last of its processes, and its holder with the caller."""
         for holder in self._holders.values():
             holder.kill()
             holder.wait()
@@ -85,17 +85,17 @@ class Network:
     # ------------------------------------------------------------ faults
 
     def isolate(self, node: int) -> None:
-        """Loses every packet from and to a node, those of clients among them."""
+        """Drops every packet from and to a node, those of clients included."""
         _ip(f"link set v{node} nomaster")
 
     def lose(self, sender: int, receivers: Collection[int]) -> None:
-        """Loses every packet from a node to others, or to the caller. Those of the other direction arrive."""
+        """Drops every packet from a node to others, or to the caller. Those of the other direction arrive."""
         for receiver in receivers:
             address = self.host(receiver)
             _ip(f"neigh replace {address} lladdr {NOBODY} nud permanent dev eth0", self.command(sender))
 
     def heal(self) -> None:
-        """Loses nothing any more."""
+        """Drops nothing any more."""
         for node in self.nodes:
             _ip(f"link set v{node} master br0")
             _ip("neigh flush nud permanent dev eth0", self.command(node))

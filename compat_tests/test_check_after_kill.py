@@ -1,4 +1,4 @@
-"""``barnabas check-log`` over what a killed broker left behind, in the middle of compaction and retention: no error.
+"""``barnabas check-log`` over the files of a broker that was killed during compaction and retention: no error.
 
 Knows nothing of what the records were to be; ``test_kill.py`` asks that.
 """
@@ -29,11 +29,13 @@ BUSY = {
     "replica.high.watermark.checkpoint.interval.ms": "300",
     "log.flush.start.offset.checkpoint.interval.ms": "300",
 }
-"""Everything happens all the time."""
+"""Configs with short intervals of all tasks."""
 
 
 def load(bootstrap: str, chance: random.Random, compacted: Path) -> None:
-    """Records of few keys, in batches of every codec, from idempotent and other producers; until ``compacted`` is."""
+    """Sends records of few keys, in batches of every codec, from idempotent and other producers; until ``compacted``
+    is.
+    """
     producers = [
         Producer(
             {

@@ -1,4 +1,4 @@
-"""The tutorial of the console as pasted: its commands and its program, and each of its addresses opened.
+"""The tutorial of the console as pasted: its commands, its program, and each of its addresses.
 
 Knows the page only as a reader does, but for the ports: another broker may have the ones that it names.
 """
@@ -27,7 +27,7 @@ pytest.importorskip("jinja2")
 
 @pytest.fixture(scope="module")
 def ports() -> Iterator[dict[str, str]]:
-    """A broker as the page starts it, at free ports: what the page names, and where it is."""
+    """A broker started as on the page, at free ports: the page's addresses, and the real ones."""
     free = [f"--override=barnabas.{each}.listener=127.0.0.1:0" for each in ("console", "schema.registry")]
     command = [sys.executable, "-m", "barnabas", "serve", "--dev", "--console", "--schema-registry", "--port", "0"]
     with subprocess.Popen([*command, *free], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
@@ -43,7 +43,7 @@ def ports() -> Iterator[dict[str, str]]:
 
 
 class Reader:
-    """Somebody who types, pastes and clicks what the page says."""
+    """A reader who types, pastes and clicks as on the page."""
 
     def __init__(self, home: Path, ports: dict[str, str]) -> None:
         self.home, self.ports = home, ports

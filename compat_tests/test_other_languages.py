@@ -16,7 +16,7 @@ EXAMPLES = ROOT / "docs/examples/other-languages"
 
 
 def run(home: Path, *command: str, **variables: str) -> str:
-    """Runs the tests, with ``barnabas`` being this one. Returns what they print."""
+    """Runs the tests, with this ``barnabas``. Returns their output."""
     shim = home / "barnabas"
     shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m barnabas "$@"\n')
     shim.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The how-to pages of security, done in their order: files are written, brokers started, commands and programs run.
+"""The how-to pages of security, run in order: files, brokers, commands and programs.
 
 A block of ``properties`` is the file that its first line names. Knows the pages only as a reader does.
 """
@@ -22,7 +22,7 @@ START_SECONDS = 30.0
 
 
 class Reader:
-    """Somebody who does what the page says, in a directory."""
+    """A reader who follows the page, in a directory."""
 
     def __init__(self, home: Path) -> None:
         self.home = home

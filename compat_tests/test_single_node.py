@@ -1,4 +1,4 @@
-"""A broker that is started with an address and a directory, and nothing else: groups and transactions work.
+"""A broker with an address and a directory, and no other configs: groups and transactions work.
 
 Its internal topics have one replica where nobody sets another number. Apache Kafka would want three brokers, so these
 tests are about Barnabas alone.

@@ -9,7 +9,7 @@ from compat_tests.adapters.base import WAIT_S
 
 
 def read(consumer: Consumer, count: int, seconds: float = WAIT_S) -> list[Record]:
-    """The next ``count`` records; fails when there are fewer, or when more come with them."""
+    """Returns the next ``count`` records; fails if there are fewer or more."""
     records: list[Record] = []
     deadline = time.monotonic() + seconds
     while len(records) < count:
@@ -22,7 +22,7 @@ def read(consumer: Consumer, count: int, seconds: float = WAIT_S) -> list[Record
 def poll_until(
     consumers: Sequence[Consumer], reached: Callable[[], bool], what: str, seconds: float = WAIT_S
 ) -> list[Record]:
-    """Poll all until it is so; what they were given meanwhile."""
+    """Polls all consumers until the condition holds; returns their records."""
     records: list[Record] = []
     deadline = time.monotonic() + seconds
     while not reached():
@@ -44,5 +44,5 @@ def poll_all(consumers: Sequence[Consumer], seconds: float = 0.2) -> list[list[R
 
 
 def state_of(consumer: Consumer) -> dict[Place, object]:
-    """Where it is in each of its partitions, and what these hold: for who reads that a test failed."""
+    """Describes the consumer's positions and its partitions' bounds, for a failed test's message."""
     return {place: (consumer.position(place), consumer.bounds(place)) for place in sorted(consumer.assignment())}

@@ -15,7 +15,7 @@ from kafka import KafkaConsumer, KafkaProducer
 
 Settings = Mapping[str, Any]
 Client = Callable[[Settings, str, Sequence[bytes]], list[bytes]]
-"""Takes the client's settings, a topic and values; returns what a group has read."""
+"""Takes the client's configs, a topic and values; returns the records that a group read."""
 
 WAIT_S = 30
 READING = {"auto_offset_reset": "earliest", "isolation_level": "read_committed"}

@@ -30,7 +30,7 @@ def client(bootstrap: str) -> Iterator[AiokafkaClient]:
 
 @pytest.fixture
 def ask(client: AiokafkaClient) -> Callable[..., Any]:
-    """``ask("create_topics", [...])`` calls the admin client's coroutine and waits for it."""
+    """``ask("create_topics", [...])`` calls the admin client's coroutine and waits for its result."""
 
     def call(method: str, *arguments: Any, **keywords: Any) -> Any:
         return client.loop.run(getattr(client.admin, method)(*arguments, **keywords))

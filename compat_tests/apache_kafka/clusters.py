@@ -1,4 +1,4 @@
-"""A broker and a controller, each Barnabas or Apache Kafka, in processes and directories of their own.
+"""A broker and a controller, each Barnabas or Apache Kafka, in their own processes and directories.
 
 Knows nothing of what is tried with them.
 """
@@ -25,7 +25,7 @@ START_S = 40.0
 
 
 def broker_properties(controller_port: int, port: int, data: Path) -> dict[str, str]:
-    """What a node that is only a broker needs, whichever it is."""
+    """Returns the configs of a node that is only a broker, of either kind."""
     return {
         "process.roles": "broker",
         "node.id": str(BROKER_ID),
@@ -43,7 +43,7 @@ def broker_properties(controller_port: int, port: int, data: Path) -> dict[str, 
 
 
 def with_users(port: int, secured: int) -> dict[str, str]:
-    """What a broker needs for a listener where alice and bob log in; their passwords are their names."""
+    """Returns the configs of a listener where alice and bob log in; their passwords are their names."""
     listeners = f"PLAINTEXT://127.0.0.1:{port},USERS://127.0.0.1:{secured}"
     return {
         "listeners": listeners,
@@ -91,7 +91,7 @@ class ApacheBroker(ApacheKafka):
 
 @contextlib.contextmanager
 def controller(kind: str, home: Path, properties: Mapping[str, str]) -> Iterator[int]:
-    """A node that is only a controller; yields its port."""
+    """Starts a node that is only a controller; yields its port."""
     if kind == "apache":
         apache = ApacheController(home, properties)
         apache.cluster_id = CLUSTER_ID
@@ -112,7 +112,9 @@ def controller(kind: str, home: Path, properties: Mapping[str, str]) -> Iterator
 
 @contextlib.contextmanager
 def broker(kind: str, home: Path, controller_port: int, properties: Mapping[str, str]) -> Iterator[tuple[int, int]]:
-    """A node that is only a broker; yields the ports of its listeners: one without authentication, one with SASL."""
+    """Starts a node that is only a broker; yields the ports of its listeners: one without authentication, one with
+    SASL.
+    """
     port, secured = free_port(), free_port()
     properties = {**with_users(port, secured), **properties}
     if kind == "apache":

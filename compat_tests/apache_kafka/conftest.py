@@ -41,16 +41,16 @@ ALIKE = {
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.snapshot.update.records.per.snapshot": "5",
 }
-"""What both are told: nothing is deleted for its age, and a table's time-outs and limits are within reach."""
+"""The configs of both: no retention by time, and short time-outs and small limits."""
 
 UNKNOWN_TOPIC = 3
 UNKNOWN_ID = 105
-"""What a coordinator says to a transactional id that nobody uses."""
+"""The errors of a coordinator for an unused transactional id."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker runs what shares brokers, or each would start its own; what has its own says so by another group."""
+    """Runs tests with shared brokers on one worker, since each would start its own; other tests have other groups."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group("apache_kafka"))
@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def java_program(request: pytest.FixtureRequest) -> Iterator[JavaProgram]:
-    """What the module's ``PROGRAM`` names, with Apache Kafka's classes, in a process of its own."""
+    """Runs the module's ``PROGRAM`` with Apache Kafka's classes, in its own process."""
     try:
         program = JavaProgram(request.module.PROGRAM)
     except KafkaUnavailable as missing:
@@ -68,7 +68,7 @@ def java_program(request: pytest.FixtureRequest) -> Iterator[JavaProgram]:
 
 
 def wake_coordinators(port: int) -> None:
-    """Have the topics of the coordinators made, and wait until all their partitions are served."""
+    """Creates the coordinators' topics, and waits until all their partitions have leaders."""
     found = [ask("FindCoordinator", within=60, quiet=True, v=3, Key="wake", KeyType=kind) for kind in (0, 1)]
     found.append(share_coordinator(within=60))
     groups = [ask("OffsetFetch", within=60, quiet=True, v=7, GroupId=f"wake-{n}", Topics=[]) for n in range(200)]
@@ -82,7 +82,7 @@ def wake_coordinators(port: int) -> None:
 
 @pytest.fixture(scope="session")
 def kafka_jars() -> Path:
-    """The folder with Apache Kafka's jars; tests that want it skip where they cannot be had."""
+    """Returns the folder with Apache Kafka's jars; skips the test if they cannot be fetched."""
     try:
         return jars()
     except KafkaUnavailable as missing:
@@ -99,7 +99,7 @@ def apache_kafka(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="session")
 def beside(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> "Iterator[BarnabasProcess | ApacheKafka]":
-    """Barnabas, told the same; ``BARNABAS_COMPAT_BESIDE=apache`` puts a second Apache Kafka there, to try the table."""
+    """Barnabas with the same configs; ``BARNABAS_COMPAT_BESIDE=apache`` starts a second Apache Kafka."""
     home = tmp_path_factory.mktemp("beside")
     if os.environ.get("BARNABAS_COMPAT_BESIDE") == "apache":
         with ApacheKafka(home, ALIKE) as second:
@@ -120,7 +120,7 @@ Pair = tuple[ApacheKafka, "BarnabasProcess | ApacheKafka"]
 
 @pytest.fixture(scope="session")
 def first_generation(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Both once more, told the same, with transactions as they were before KIP-890."""
+    """Both with the same configs, and with transactions as before KIP-890."""
     levels = {"transaction.version": 1}
     ours = BarnabasProcess(tmp_path_factory.mktemp("beside-first"), ALIKE, levels)
     with ApacheKafka(tmp_path_factory.mktemp("apache-first"), ALIKE, features=levels) as theirs:

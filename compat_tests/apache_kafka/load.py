@@ -99,7 +99,7 @@ class JavaLoad:
 
 
 class Group:
-    """A group of two members that reads a topic, and commits, until it has read what it is to read."""
+    """A group of two members that reads a topic, and commits, until it has read all expected records."""
 
     def __init__(self, bootstrap: str, topic: str, name: str) -> None:
         self.seen: set[bytes] = set()

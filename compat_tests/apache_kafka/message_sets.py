@@ -14,7 +14,7 @@ LZ4 = 3
 
 
 class M(NamedTuple):
-    """One message to be sent; what is None is made right."""
+    """One message; fields that are None get correct values."""
 
     value: bytes | None = b"value"
     key: bytes | None = None
@@ -46,12 +46,12 @@ def message(outcomes: M, magic: int, index: int) -> bytes:
 
 
 def message_set(magic: int, *found: M | bytes) -> bytes:
-    """Messages one behind the other; bytes stand for a message with that value."""
+    """Concatenates messages; bytes stand for a message with that value."""
     return b"".join(message(each if isinstance(each, M) else M(each), magic, i) for i, each in enumerate(found))
 
 
 def wrapper(magic: int, codec: int, *found: M | bytes, inside: bytes | None = None, **fields: Any) -> bytes:
-    """A compressed message around the others; `inside` replaces what they make, `fields` are the wrapper's own."""
+    """Builds a compressed message around others; `inside` replaces its content, `fields` are the wrapper's own."""
     data = message_set(magic, *found) if inside is None else inside
     packed = COMPRESS[codec](data)
     if codec == LZ4 and magic == 0:
@@ -62,12 +62,12 @@ def wrapper(magic: int, codec: int, *found: M | bytes, inside: bytes | None = No
 
 
 def checksum_at(frame: bytes) -> int:
-    """Where a frame's header has its checksum: behind the content's size, if that is told."""
+    """Returns the position of the checksum in a frame's header: after the content's size, if there is one."""
     return 14 if frame[4] & 8 else 6
 
 
 def unlz4(frame: bytes) -> bytes:
-    """What is in a frame whatever its header's checksum says: one of 256 is right."""
+    """Decompresses a frame whatever its header's checksum is: one of 256 is right."""
     at = checksum_at(frame)
     for guess in range(256):
         with contextlib.suppress(RuntimeError):
@@ -76,7 +76,7 @@ def unlz4(frame: bytes) -> bytes:
 
 
 def parse(data: bytes) -> list[dict[str, Any]]:
-    """The whole messages in a set, wrappers with those in them."""
+    """Returns the whole messages in a set, wrappers with their inner messages."""
     found, at = [], 0
     while len(data) - at >= 12:
         offset, length = struct.unpack_from(">qi", data, at)

@@ -22,7 +22,7 @@ DEFAULT_TIMEOUT = {"timeout_ms": 10_000}
 
 
 def made(kind: type[Struct], version: int, values: dict[str, Any]) -> Any:
-    """A structure of plain values; what is not given is empty."""
+    """Returns a structure of plain values; missing fields are empty."""
     fields = {}
     for field in kind.wire_fields():
         value = values.get(field.name, field.default)
@@ -41,7 +41,7 @@ def made(kind: type[Struct], version: int, values: dict[str, Any]) -> Any:
 
 
 def comparable(response: Any, left_out: Collection[str] = LEFT_OUT) -> Any:
-    """What a response says, without what differs from run to run, and in an order of its own."""
+    """Returns a response's values, without what differs from run to run, and sorted."""
     if response is None:
         return "closed"
     said = {}

@@ -24,7 +24,7 @@ BY_LOGIN = (
     "DescribeUserScramCredentials",
     "AlterUserScramCredentials",
 )
-"""APIs that are asked by users who log in; each by its first question."""
+"""APIs that users call after a login; each by its first request."""
 
 TO_CREATE: dict[str, Any] = {"Renewers": [], "MaxLifetimeMs": -1}
 FOR_THE_USER = {**TO_CREATE, "OwnerPrincipalType": "User", "OwnerPrincipalName": "$user"}
@@ -48,7 +48,7 @@ def grant_to_other(kind: int, operation: int, name: str) -> list[Step]:
 
 
 def token(*renewers: str) -> list[Step]:
-    """A token of the user's, which the brokers know."""
+    """Makes a token of the user, which the brokers have."""
     wanted = {**TO_CREATE, "Renewers": [{"PrincipalType": "User", "PrincipalName": each} for each in renewers]}
     return [
         ask("CreateDelegationToken", v=3, on="user", quiet=True, save={"$hmac": "Hmac", "$token": "TokenId"}, **wanted),
@@ -57,7 +57,7 @@ def token(*renewers: str) -> list[Step]:
 
 
 def by_each(api: str, **body: Any) -> list[Step]:
-    """Those who may, those who may not, and one who has not logged in."""
+    """Users with the right, users without it, and one without a login."""
     return [ask(api, on=who, **body) for who in ("other", "main", "user")]
 
 

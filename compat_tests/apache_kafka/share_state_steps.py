@@ -1,4 +1,4 @@
-"""More words for scenarios: those of the state of share partitions, which brokers ask each other for.
+"""Makers of steps for the state of share partitions, with the requests between brokers.
 
 Data only: must not open a socket. Where nothing else is said the group is ``~g`` and the topic ``~t``; a place is a
 topic and a partition's number.
@@ -13,20 +13,20 @@ from .steps import ask
 PARTITIONS = "Topics.0.Partitions"
 
 NOBODY = "~nobody"
-"""A topic that there is not."""
+"""A topic that does not exist."""
 
 Batches = Sequence[tuple[int, int, int, int]]
 """First and last offset, delivery state and count."""
 
 
 def found(**more: Any) -> Step:
-    """The coordinator's topic is there, and so is the coordinator."""
+    """Waits for the coordinator's topic, and for the coordinator."""
     key = "~g:AAAAAAAAAAAAAAAAAAAAAA:0"
     return ask("FindCoordinator", v=6, quiet=True, KeyType=2, CoordinatorKeys=[key], **more)
 
 
 def placed(*places: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Topics by their ids, each once, with what is said of their partitions."""
+    """Returns topics by their ids, each once, with fields of their partitions."""
     topics: dict[str, list[dict[str, Any]]] = {}
     for topic, partition in places:
         topics.setdefault(topic, []).append(partition)

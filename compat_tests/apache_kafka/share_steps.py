@@ -1,4 +1,4 @@
-"""More words for scenarios: what members of a share group ask of a partition's leader.
+"""Makers of steps for scenarios: requests of a share group's members to a partition's leader.
 
 Data only: must not open a socket. Where nothing else is said the group is ``~g``, the member ``anna`` and the topic
 ``~t``; a place is a topic and a partition's number.
@@ -15,7 +15,7 @@ GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 
 Place = tuple[str, int]
 Said = tuple[int, int, Sequence[int] | int]
-"""First and last offset, and what is said of them: one thing, or one of each."""
+"""First and last offset, and their acknowledgements: one type, or one of each."""
 
 T0: Place = ("~t", 0)
 
@@ -43,7 +43,7 @@ def share_fetch(
     quiet: bool = False,
     **more: Any,
 ) -> Step:
-    """``places`` are added to the session, as are those of ``said``."""
+    """Returns a ShareFetch; ``places`` are added to the session, as are those of ``said``."""
     said = said or {}
     wanted = [*places, *(each for each in said if each not in places)]
     forgotten: dict[str, list[int]] = {}
@@ -113,7 +113,7 @@ def acknowledge(
 
 
 def shared(*sizes: int, partitions: int = 1, **configs: str) -> list[Any]:
-    """``~t`` with batches of so many records in 0, which the group ``~g`` reads from the beginning."""
+    """Makes ``~t`` with batches of these sizes in 0, which the group ``~g`` reads from the start."""
     return [
         create("~t", partitions, **configs),
         found(),
@@ -123,7 +123,7 @@ def shared(*sizes: int, partitions: int = 1, **configs: str) -> list[Any]:
 
 
 def group_config(**configs: str) -> Step:
-    """Configs of ``~g``, with ``_`` for the dots."""
+    """Sets configs of ``~g``, with ``_`` for the dots."""
     changes = [
         {"Name": name.replace("_", "."), "ConfigOperation": 0, "Value": value} for name, value in configs.items()
     ]

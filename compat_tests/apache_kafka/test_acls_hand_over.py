@@ -1,4 +1,4 @@
-"""A directory with ACLs goes to Apache Kafka and back: both list the same, refuse the same, and log it alike.
+"""A directory with ACLs goes to Apache Kafka and back: both list, refuse and log the same.
 
 Knows nothing of the records that ACLs are kept in.
 """
@@ -46,7 +46,7 @@ def played(broker: "ApacheKafka | BarnabasProcess", *steps: Step) -> list[Any]:
 
 
 def listed(answer: Any) -> list[Any]:
-    """Every ACL by itself, in one order."""
+    """Returns every single ACL, sorted."""
     return sorted(
         repr((each["ResourceType"], each["ResourceName"], each["PatternType"], sorted(one.items())))
         for each in answer["Resources"]

@@ -1,4 +1,4 @@
-"""What ApiVersions lists, beside Apache Kafka's list: what is there beyond it, by name."""
+"""The response of ApiVersions, beside Apache Kafka's: additional APIs and versions, by name."""
 
 from typing import Any
 
@@ -24,10 +24,10 @@ OLDER = {
     40: 1,
     41: 1,
 }
-"""First versions of Apache Kafka 4 where ours is 0: they are for clients from before 4."""
+"""First versions of Apache Kafka 4 where ours is 0, for clients from before 4."""
 
 NEWER = {28: (5, 6), 42: (2, 3), 88: (0, 1), 89: (0, 1), 93: (None, 0)}
-"""Last versions that came with 4.4: Apache Kafka 4.3's, and ours."""
+"""Last versions that were added in 4.4: Apache Kafka 4.3's, and ours."""
 
 Listed = dict[int, tuple[int, int]]
 

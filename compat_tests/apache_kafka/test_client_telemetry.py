@@ -1,4 +1,4 @@
-"""The Java producer pushes its metrics to a broker whose metrics are on, as kafka-client-metrics.sh asks (KIP-714)."""
+"""The Java producer pushes its metrics to a broker, as configured by kafka-client-metrics.sh (KIP-714)."""
 
 import re
 import urllib.request

@@ -1,4 +1,4 @@
-"""Our commands as clients that authenticate: ``--command-config`` with the properties of Java's clients."""
+"""Our commands as authenticated clients: ``--command-config`` with the configs of Java's clients."""
 
 import json
 import time
@@ -23,7 +23,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Run a command with a file of properties."""
+    """Runs a command with a properties file."""
 
     def run(properties: dict[str, str], *arguments: str, **more: Any) -> Result:
         file = tmp_path / "client.properties"
@@ -78,7 +78,7 @@ def eventually(is_so: Callable[[], bool], seconds: float = 20) -> None:
 
 
 def test_delegation_tokens(secured: Secured, run: Run) -> None:
-    """A token is created, lets in by SCRAM, is renewed and expires."""
+    """A token is created, used for a login by SCRAM, renewed and expired."""
     properties = secured.properties("scram")
 
     def ran_tokens(*arguments: str, fails: bool = False) -> Any:

@@ -1,4 +1,4 @@
-"""The console's pages of Apache Kafka, and of Barnabas beside it: the same records, groups, batches and changes.
+"""The console's pages of Apache Kafka and of Barnabas: the same records, groups, batches and changes.
 
 Knows nothing of how pages look beyond the words that are looked for.
 """
@@ -18,7 +18,7 @@ numbers = itertools.count(1)
 
 
 class Pages(NamedTuple):
-    """The console of a broker, with a topic and a group of its own."""
+    """The console of a broker, with its own topic and group."""
 
     client: Any
     topic: str

@@ -1,4 +1,4 @@
-"""A controller of ours and one of Apache Kafka are asked the same by the same brokers, and answer and record the same.
+"""A controller of Barnabas and one of Apache Kafka get the same requests: their responses and records are equal.
 
 The brokers do not exist: :mod:`controller_script` sends what they would.
 """
@@ -35,12 +35,12 @@ COMPARED = (
     records.PartitionChangeRecord,
     records.ProducerIdsRecord,
 )
-"""What follows from the requests. The others are how a controller begins, and its no-op records."""
+"""The types of records that requests cause. The others are a controller's first records, and its no-op records."""
 
 
 @contextmanager
 def ours(home: Path, cluster_id: str) -> Iterator[int]:
-    """A controller of ours in this process. Returns the port of its listener."""
+    """Starts a controller of Barnabas in this process. Returns the port of its listener."""
     home.mkdir()
     write_meta_properties(DiskFiles(), str(home), MetaProperties(cluster_id, 1, bytes([7]) * 16))
     port = free_port()
@@ -80,7 +80,7 @@ def played(port: int, cluster_id: str) -> tuple[Script, list[Said]]:
 
 
 def recorded(log: Path, script: Script) -> list[Any]:
-    """The records of the script in a metadata log, with names for what differs."""
+    """Returns the records of the script in a metadata log, with names for what differs."""
     found = []
     fenced = dict[int, bool]()
     for path in sorted(log.glob("*.log")):
@@ -93,12 +93,12 @@ def recorded(log: Path, script: Script) -> list[Any]:
 
 
 def in_any_order(record: tuple[str, dict[str, Any]]) -> int:
-    """Partitions that change together do so in any order."""
+    """Sorts partitions that change together, whose order is undefined."""
     return int(record[1].get("partition_id", 0))
 
 
 def is_repeated(record: Any, fenced: dict[int, bool]) -> bool:
-    """Whether a record fences a fenced broker: Apache Kafka writes that, too."""
+    """Returns whether a record fences a fenced broker: Apache Kafka writes such records, too."""
     if isinstance(record, records.RegisterBrokerRecord):
         fenced[record.broker_id] = record.fenced
     if not isinstance(record, records.BrokerRegistrationChangeRecord) or not record.fenced:

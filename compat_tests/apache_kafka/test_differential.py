@@ -1,4 +1,4 @@
-"""Every scenario of the table, played on Apache Kafka and on Barnabas: the answers are the same.
+"""Every scenario of the table, played on Apache Kafka and on Barnabas: the responses are equal.
 
 Knows only how to play and compare; what is asked stands in ``scenarios/``, what may differ in ``differences.toml``.
 """
@@ -20,10 +20,10 @@ from .steps import ADVERTISED, HELPERS, Scenario, ask, scenario
 
 ALLOWED = compare.allowed(Path(__file__).with_name("differences.toml"))
 ATTEMPTS = int(os.environ.get("BARNABAS_COMPAT_ATTEMPTS", "3"))
-"""Apache Kafka's parts hear of a change one after the other: what differs is played again before it counts."""
+"""Attempts: Apache Kafka's components apply a change one after the other, so a different result is played again."""
 
 TOGETHER = 6
-"""So many versions of a scenario are played side by side; each has topics and groups of its own."""
+"""The number of versions of a scenario that run concurrently; each has its own topics and groups."""
 
 numbers = itertools.count(1)
 
@@ -36,7 +36,7 @@ def transcript(broker: Any, steps: Any, prefix: str, versions: dict[str, int]) -
 
 
 def problems(brokers: tuple[Any, Any], row: Scenario, version: int) -> list[str]:
-    """What is wrong with one version: differences that are not on the list, and entries that are no longer true."""
+    """Returns the errors of one version: differences that are not in the list, and entries that do not occur."""
     prefix = f"r{next(numbers)}-"
     versions = HELPERS | {row.api: version}
     with ThreadPoolExecutor(2) as pool:

@@ -1,4 +1,4 @@
-"""The answer to a request that failed as a whole, beside what Apache Kafka's own classes make of the same request.
+"""The response to a request that failed as a whole, beside that of Apache Kafka's own classes.
 
 ``java/ErrorResponses.java`` asks ``AbstractRequest.getErrorResponse``. Texts are not compared, and neither is the order
 of entries: Apache Kafka keeps them in hash tables.
@@ -45,7 +45,7 @@ UNKNOWN_THERE = {
     "streams_group_describe": [1],
     "streams_group_topology_description_update": [0],
 }
-"""Versions that this release of Apache Kafka has dropped, or does not have yet."""
+"""Versions that this release of Apache Kafka has removed, or does not have yet."""
 
 OTHERWISE = {
     ("describe_log_dirs", 1): "there an empty answer, here the error is that of a directory without a name",
@@ -66,7 +66,7 @@ def answered_there(program: JavaProgram, request: Request, code: int, version: i
 
 
 def plain(value: Any) -> Any:
-    """Without texts, and with entries in an order that does not depend on whose they are."""
+    """Returns the response without messages, and with its entries sorted."""
     if isinstance(value, Struct):
         return {
             field.name: plain(getattr(value, field.name))
@@ -97,7 +97,7 @@ def test_neither_answers_a_produce_request_with_acks_0(java_program: JavaProgram
 
 
 def test_a_request_that_names_nothing_is_answered_there_as_if_all_was_well(java_program: JavaProgram) -> None:
-    """That is where Barnabas closes the connection instead (tests/api_handlers/test_error_responses.py)."""
+    """Barnabas closes the connection instead (tests/api_handlers/test_error_responses.py)."""
     request = named(ProduceRequest, 9, entries=0)
     answer = answered_there(java_program, request, CoordinatorNotAvailable.code, 9)
     assert answer is not None

@@ -1,4 +1,4 @@
-"""The errors of the protocol beside Apache Kafka's: codes, texts, and which are retriable.
+"""The errors of the protocol beside Apache Kafka's: codes, messages, and which are retriable.
 
 ``java/ErrorTexts.java`` prints Apache Kafka's.
 """

@@ -1,4 +1,4 @@
-"""Our broker as a follower of Apache Kafka's, in a cluster that Apache Kafka's controller leads.
+"""A broker of Barnabas as a follower of Apache Kafka's, in a cluster with a controller of Apache Kafka.
 
 The follower stays in sync under load; its segments are the leader's, byte for byte, also after kill -9 and restarts.
 """
@@ -80,7 +80,7 @@ def in_sync(admin: AdminClient, topic: str = TOPIC) -> bool:
 
 
 class Load:
-    """A producer with acks=all that has sent so many records."""
+    """Returns a producer with acks=all that has sent this number of records."""
 
     def __init__(self, apache: ApacheKafka) -> None:
         self.errors: list[Any] = []

@@ -1,4 +1,4 @@
-"""The how-to about moving to Apache Kafka and back, done as its reader would do it, with one broker at a time.
+"""The how-to about moving to Apache Kafka and back, run step by step, with one broker at a time.
 
 Knows the page only; where it says port 9092 and ``/var/lib/barnabas``, a test needs others.
 """
@@ -27,11 +27,11 @@ TOOLS = {
     "kafka-consumer-groups.sh": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "kafka-server-start.sh": "kafka.Kafka",
 }
-"""What the scripts of Apache Kafka's distribution run."""
+"""The classes that the scripts of Apache Kafka's distribution run."""
 
 
 class Reader:
-    """Somebody with both in reach, who stops the broker that runs before he starts the other."""
+    """A reader with both brokers, who stops the running one before starting the other."""
 
     def __init__(self, home: Path) -> None:
         self.home = home

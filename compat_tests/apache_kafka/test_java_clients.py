@@ -19,7 +19,7 @@ numbers = itertools.count(1)
 
 
 def run(version: str, bootstrap: str, prefix: str) -> list[dict[str, Any]]:
-    """The lines of a run, as Python sees them."""
+    """Returns the lines of a run, as Python values."""
     done = run_java(version, str(PROGRAM), bootstrap, prefix, timeout=110)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -55,7 +55,7 @@ def theirs(kafka_jars: Path, tmp_path: Path) -> Iterator[Theirs]:
 
 
 def compare(scenario: Path, expected: Sequence[Outcome], ours: Ours) -> None:
-    """The outcome of each call of a scenario is the expected one."""
+    """The result of each call of a scenario is the expected one."""
     differences = []
     for call, wanted in zip(calls_of(scenario.read_text()), expected, strict=True):
         found = ours.run(call)
@@ -75,7 +75,7 @@ def test_calls_as_recorded(scenario: Path, ours: Ours) -> None:
 @pytest.mark.timeout(300)  # Apache Kafka's console consumer may take as long as a session to leave its group
 @EACH
 def test_calls(scenario: Path, theirs: Theirs, ours: Ours) -> None:
-    """Both are run. With BARNABAS_RECORD set, what Apache Kafka's print is what is expected from now on."""
+    """Runs both. With BARNABAS_RECORD set, the output of Apache Kafka's becomes the expected one."""
     expected = [theirs.run(call) for call in calls_of(scenario.read_text())]
     compare(scenario, expected, ours)
     record = scenario.with_suffix(".json")
@@ -85,5 +85,5 @@ def test_calls(scenario: Path, theirs: Theirs, ours: Ours) -> None:
 
 
 def test_every_tool_that_is_compared_is_one_of_ours() -> None:
-    """All tests start and stop nodes; :mod:`test_dump_beside` compares dump-log."""
+    """The tools without a scenario: all tests start and stop nodes, and :mod:`test_dump_beside` compares dump-log."""
     assert set(table.MODULES) - {"server-start", "server-stop", "dump-log"} == set(CLASSES)

@@ -1,4 +1,4 @@
-"""A group that becomes a consumer group and a classic one again: both brokers answer and write the same.
+"""A group that becomes a consumer group and a classic one again: responses and records of both brokers are equal.
 
 Must not look at files: what is in ``__consumer_offsets`` is fetched from the broker that runs. Members are called what
 they call themselves, so that what comes in the order of a hash table comes in the same order.
@@ -28,7 +28,7 @@ PROTOCOLS = ("range", "roundrobin")
 
 
 def joins(*owned: int, version: int = 1) -> list[Step]:
-    """``me`` joins, and syncs for itself alone."""
+    """``me`` joins, and syncs an assignment for itself alone."""
     kind = ConsumerProtocolSubscription.TopicPartition
     has = [kind(topic="t", partitions=list(owned))] if owned else []
     metadata = ConsumerProtocolSubscription(topics=["t"], owned_partitions=has).encode_prefixed(version)
@@ -75,7 +75,7 @@ STEPS: list[Any] = [
 
 
 def without_times(records: list[tuple[str, str | None]]) -> list[tuple[str, Any]]:
-    """A classic group's record tells since when the group is what it is."""
+    """A classic group's record has the time of its last state change."""
     results: list[tuple[str, Any]] = []
     for key, value in records:
         decoded = decode_key(bytes.fromhex(key))

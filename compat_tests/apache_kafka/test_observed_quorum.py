@@ -1,4 +1,4 @@
-"""Our nodes under a quorum of three of Apache Kafka's controllers, whose leaders are killed.
+"""Nodes of Barnabas under a quorum of three controllers of Apache Kafka, whose leaders are killed.
 
 What is copied is equal, byte for byte, under each leader; brokers serve all along.
 """
@@ -37,7 +37,7 @@ def as_file(home: Path, properties: dict[str, str]) -> str:
 
 
 class Quorum:
-    """Three controllers. The directories of a dynamic quorum are formatted by us."""
+    """Three controllers. Barnabas formats the directories of a dynamic quorum."""
 
     def __init__(self, home: Path, *, dynamic: bool) -> None:
         self.controllers = {number: ApacheController(home / f"controller-{number}") for number in (1, 2, 3)}
@@ -111,7 +111,7 @@ def test_our_observer_and_our_brokers_follow_each_leader(quorum: Quorum, tmp_pat
 
 
 class Broker(BarnabasProcess):
-    """A broker of ours, in a process of its own."""
+    """A broker of Barnabas, in its own process."""
 
     def __init__(self, home: Path, number: int, quorum: Quorum) -> None:
         properties = {
@@ -125,7 +125,7 @@ class Broker(BarnabasProcess):
         barnabas("storage", "format", "-c", config, "-t", CLUSTER_ID)
 
     def create(self, topic: str) -> tuple[str, ...]:
-        """The command that creates a topic with a replica on either broker."""
+        """Returns the command that creates a topic with a replica on either broker."""
         where = ("topics", "--bootstrap-server", self.bootstrap, "--create", "--topic", topic)
         return (*where, "--partitions", "2", "--replication-factor", "2")
 

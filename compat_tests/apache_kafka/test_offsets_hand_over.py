@@ -1,4 +1,4 @@
-"""Offsets in transactions that are open while the data directory goes from one broker to the other, and back.
+"""Offsets in open transactions while the data directory goes from one broker to the other, and back.
 
 Must not look at files: what a group has committed, and what is not stable, is asked of the broker that runs.
 """
@@ -26,7 +26,7 @@ TIMEOUT_MS = 600_000
 
 
 class Open(NamedTuple):
-    """A producer with a transaction that has not ended."""
+    """A producer with an open transaction."""
 
     name: str
     id: int
@@ -44,7 +44,7 @@ def ready(bootstrap: str, name: str) -> list[Step]:
 
 
 def begin(bootstrap: str, partition: int, *, is_new: bool) -> Open:
-    """A transaction of the second or of the first generation, that would have the group at 10 and its partition."""
+    """Begins a transaction of the second or of the first generation that sets the group's offset to 10."""
     name = f"writer-{partition}"
     *_, results = play(bootstrap, *ready(bootstrap, name), init(name, timeout=TIMEOUT_MS, v=4))
     assert results["ErrorCode"] == 0, results
@@ -64,7 +64,7 @@ def end(bootstrap: str, producer: Open, *, is_commit: bool) -> None:
 
 
 def offsets(bootstrap: str) -> list[int | str]:
-    """Of each partition: the offset, or that it is not stable."""
+    """Returns the offset of each partition, or that it is not stable."""
     topic = {"Name": TOPIC, "PartitionIndexes": list(range(PARTITIONS))}
     group = {"GroupId": GROUP, "Topics": [topic]}
     (found,) = play(bootstrap, ask("OffsetFetch", v=8, Groups=[group], RequireStable=True))
@@ -74,7 +74,7 @@ def offsets(bootstrap: str) -> list[int | str]:
 
 @pytest.fixture
 def ours_and_theirs(kafka_jars: Path, tmp_path: Path) -> Iterator[tuple[Any, ApacheKafka]]:
-    """Both brokers on one directory and one port, neither of them running."""
+    """Returns both brokers on one directory and one port; neither runs."""
     theirs = apache_on(tmp_path)
     ours = barnabas_on(tmp_path)
     ours.port = theirs.port

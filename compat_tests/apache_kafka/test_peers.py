@@ -1,4 +1,4 @@
-"""Requests between nodes, as Barnabas sends them, to an Apache Kafka that wants TLS and SASL."""
+"""Requests between nodes, as sent by Barnabas, to an Apache Kafka that requires TLS and SASL."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 def configs(secured: Secured, mechanism: str = "", password: str = "secret") -> dict[str, str]:
-    """The configs of a node of ours, for its inter-broker listener INSIDE."""
+    """Returns the configs of a node of Barnabas, for its inter-broker listener INSIDE."""
     module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
     options = f'username="me" password="{password}"'
     if mechanism == "OAUTHBEARER":

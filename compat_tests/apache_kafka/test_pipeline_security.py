@@ -1,4 +1,4 @@
-"""TLS and SASL as the pipeline's client does them, with an Apache Kafka that demands them."""
+"""TLS and SASL of the pipeline's client, with an Apache Kafka that requires them."""
 
 import subprocess
 import time
@@ -63,7 +63,7 @@ def test_who_does_not_is_told_at_once(secured: Secured, listener: str, said: dic
 
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
 def test_stores_of_java(secured: Secured, kind: str, tmp_path: Path) -> None:
-    """Certificates of client and authority, in stores that keytool has made."""
+    """Certificates of client and authority, in stores made by keytool."""
     keys, trust = str(tmp_path / "keys"), str(tmp_path / "trust")
     passwords = ["-storepass", "changeit", "-noprompt", "-storetype", kind]
     keytool("-importcert", "-alias", "ca", "-file", secured.authority, "-keystore", trust, *passwords)

@@ -1,4 +1,4 @@
-"""Three nodes that are brokers and controllers, of which any is killed at any moment, under load.
+"""Three nodes that are brokers and controllers, and are killed at random moments, under load.
 
 While one is down, the metadata can be changed, and records are acknowledged; while two are, neither can. Whatever was
 acknowledged is there at the end, once and in order. ``BARNABAS_KILLS`` says how often one is killed.

@@ -1,4 +1,4 @@
-"""The how-to page on replacing Apache Kafka node by node, done as it says, under load."""
+"""The how-to page on replacing Apache Kafka node by node, run step by step, under load."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ REPLACING = ROOT / "docs/how-to/replace-apache-kafka-node-by-node.md"
 
 
 class Replaced(Machines):
-    """A cluster of Apache Kafka, of one controller and one broker, whose nodes are replaced as the page says."""
+    """A cluster of Apache Kafka, of one controller and one broker, whose nodes are replaced as on the page."""
 
     page = REPLACING
 
@@ -36,7 +36,7 @@ class Replaced(Machines):
             node.properties["transaction.state.log.min.isr"] = "1"
 
     def place(self, text: str) -> str:
-        """The page's names, where the nodes are: ``kafka-1`` is Apache Kafka's, ``kafka-2`` is ours."""
+        """Replaces the page's names by addresses: ``kafka-1`` is Apache Kafka's, ``kafka-2`` is Barnabas's."""
         old = self.apache.brokers[1].address
         text = text.replace("100@kafka-1:9093", self.apache.controller.properties["controller.quorum.voters"])
         return text.replace("kafka-1:9092", old).replace("kafka-2:9092", self.address(2))

@@ -1,4 +1,4 @@
-"""Traffic recorded at one of Apache Kafka and Barnabas, and replayed at the other: the answers are the same.
+"""Traffic recorded at Apache Kafka or Barnabas, and replayed at the other: the responses are equal.
 
 What each says of its versions is left out: :mod:`test_api_versions` compares it.
 """

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("rights")
 
 SCENARIOS = [*BY_ADDRESS, *rights_by_login.SCENARIOS]
 RUNS = 400
-"""How many times a scenario can be played by users of its own."""
+"""The number of times that a scenario can be played by its own users."""
 
 USERS = " ".join(f'user_{name}{number}="secret"' for number in range(RUNS) for name in ("user", "other"))
 GUARDED = ALIKE | {
@@ -52,7 +52,7 @@ numbers = itertools.count(1)
 
 
 def close(port: int) -> None:
-    """Leave all rights to the administrator."""
+    """Removes all rights except the administrator's."""
     play = Play(("127.0.0.1", port), "", {})
     play.run([ask("CreateAcls", v=3, Creations=ADMINISTRATOR)])
     assert {each["ErrorCode"] for each in play.transcript[0][2]["Results"]} == {0}, play.transcript
@@ -65,7 +65,7 @@ def listeners(plaintext: int, sasl: int) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def pair(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
-    """Apache Kafka and Barnabas with an authorizer: each broker, and the port at which users log in."""
+    """Apache Kafka and Barnabas with an authorizer: each broker, and the port of logins."""
     ports = [free_port() for _ in range(3)]
     ours = BarnabasProcess(tmp_path_factory.mktemp("guarded"), GUARDED | listeners(*ports[:2]))
     ours.port = ports[0]

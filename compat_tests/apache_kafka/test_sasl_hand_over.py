@@ -1,4 +1,4 @@
-"""SCRAM credentials in a directory that goes from Barnabas to Apache Kafka and back: who logs in stays the same."""
+"""SCRAM credentials in a directory that goes from Barnabas to Apache Kafka and back: the same logins succeed."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ def code_of_login(ports: Pair, mechanism: str, user: str, password: str) -> int:
 
 
 def shown(ports: Pair) -> dict[str, Any]:
-    """The credentials of each user, as the broker describes them."""
+    """Returns the credentials of each user, as the broker describes them."""
     with Talk(ports.open) as talk:
         answer = talk.ask("DescribeUserScramCredentials", 0, Users=None)
     return {

@@ -1,4 +1,4 @@
-"""The same share groups at Barnabas and at Apache Kafka, and what both write of them to ``__consumer_offsets``."""
+"""The same share groups at Barnabas and at Apache Kafka, and the records of both in ``__consumer_offsets``."""
 
 import itertools
 import struct
@@ -35,7 +35,7 @@ PARTITIONS = 50
 
 GROUP_EPOCH, ASSIGNMENT_EPOCH = 11, 12
 EPOCH = struct.Struct(">hi")
-"""How the values of both begin: their version, and an epoch."""
+"""The first fields of both values: version, and epoch."""
 
 numbers = itertools.count(1)
 
@@ -116,7 +116,7 @@ CONVERSATIONS: dict[str, list[Any]] = {
 
 
 def comparable(key: bytes, value: bytes | None, topic_id: bytes, hashes: list[int]) -> tuple[str, Any]:
-    """A record without what is its broker's own: the topic's id, what the hash of that comes to, and times."""
+    """Returns a record without what differs between brokers: the topic's id, its hash, and times."""
     (kind,) = struct.unpack_from(">h", key)
     own = key.replace(topic_id, b"<id>")
     if value is None:
@@ -132,7 +132,7 @@ def comparable(key: bytes, value: bytes | None, topic_id: bytes, hashes: list[in
 
 
 def written(broker: Any, steps: Iterable[Any], prefix: str) -> list[tuple[str, Any]]:
-    """The records of the group, in their order, after the conversation."""
+    """Returns the records of the group, in order, after the requests."""
     group = f"{prefix}g"
     partition = partition_of(group, PARTITIONS)
     asked = fetch_body(OFFSETS_TOPIC, 0, partition=partition, PartitionMaxBytes=1 << 24, MaxBytes=1 << 24)

@@ -1,4 +1,4 @@
-"""A share group in the middle of its work, while the data directory goes from one broker to the other, and back.
+"""An active share group, while the data directory goes from one broker to the other, and back.
 
 Must not look at files: what the group is given, and how often it has been given, says what either broker knows.
 """
@@ -35,19 +35,19 @@ PATIENCE = 60.0
 LATER, NEVER, DONE = AcknowledgeType.RELEASE, AcknowledgeType.REJECT, AcknowledgeType.ACCEPT
 
 FINE = (r"[Ss]hare",)
-"""It warns of much that is in order: members that left, locks that timed out, its topic being made twice."""
+"""Its harmless warnings: members that left, locks that timed out, a second creation of its topic."""
 
 Place = tuple[int, int]
 """Partition and offset."""
 
 
 def verdict(place: Place) -> AcknowledgeType:
-    """What becomes of a record, but in the end."""
+    """The acknowledgement of a record, except in the end."""
     return (DONE, LATER, NEVER)[(place[0] + place[1]) % 3]
 
 
 def work(bootstrap: str, expected: Mapping[Place, int], decide: Callable[[Place], AcknowledgeType]) -> dict[Place, int]:
-    """A member that goes on until it has been given all of these; which others it was given, and how often before."""
+    """A member that runs until all of these are delivered; returns the other records, and delivery counts."""
     group = Group(bootstrap, GROUP)
     group.configure(share_auto_offset_reset="earliest", share_delivery_count_limit="25")
     consumer = group.sharer()

@@ -17,13 +17,13 @@ from .steps import HELPERS, ask, create, flat, ready
 confluent_kafka = pytest.importorskip("confluent_kafka")
 
 GROUP_KEY, TARGETS_KEY = 17, 20
-"""Types of records: of a group, and of its targets."""
+"""Types of records: of a group, and of its target assignments."""
 
 HASH = slice(6, 14)
-"""Where the hash stands in a group's record, behind version and epoch."""
+"""The position of the hash in a group's record, after version and epoch."""
 
 TIME = slice(-8, None)
-"""Where the time stands in a record of targets: last, as the only tagged field."""
+"""The position of the time in a record of target assignments: last, as the only tagged field."""
 
 numbers = itertools.count(1)
 
@@ -69,7 +69,7 @@ STEPS = [
 
 
 def records(broker: Any, group: str) -> list[tuple[bytes, bytes | None]]:
-    """All that ``__consumer_offsets`` has about the group, without what is each broker's own."""
+    """Returns all records of the group in ``__consumer_offsets``, without what differs between brokers."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": broker.bootstrap,

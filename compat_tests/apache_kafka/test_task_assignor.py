@@ -24,7 +24,7 @@ def listed(tasks: Mapping[str, frozenset[int]]) -> Listed:
 
 
 class Chance:
-    """A group at random: members and tasks come and go between two questions."""
+    """Returns a random group: members and tasks come and go between two assignments."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Apache Kafka's own tools against three nodes of ours and three of Apache Kafka's: the same calls, line by line.
+"""Apache Kafka's own tools against three nodes of Barnabas and three of Apache Kafka: the same calls, line by line.
 
 Must not say what a tool should print. Calls are in ``three_nodes.txt``; one node is stopped and started between them.
 """
@@ -23,7 +23,7 @@ pytestmark = [
 
 SCENARIO = Path(__file__).with_name("three_nodes.txt")
 WITHIN_S, KNOWN_S = 60.0, 5.0
-"""Of a change, and until all nodes know of one."""
+"""The timeout of a change, until all nodes have applied it."""
 
 PLANS = {
     "move": {"version": 1, "partitions": [{"topic": "solo", "partition": 0, "replicas": [3, 2]}]},
@@ -89,12 +89,12 @@ class Three(Side):
 
 
 def asks(call: Call) -> bool:
-    """Whether a call changes nothing. The node that it asks may not have heard of the last change yet."""
+    """Returns whether a call changes nothing. The node may not have applied the last change yet."""
     return not {"--describe", "--list", "describe"}.isdisjoint(call.words)
 
 
 def outcomes(kind: str, home: Path) -> Iterator[tuple[Call, Outcome | None, Three]]:
-    """What comes of each line of the scenario at nodes of a kind."""
+    """Returns the result of each line of the scenario at nodes of a kind."""
     with Combined(home, [kind] * 3) as cluster:
         for name, plan in PLANS.items():
             (home / f"{name}.json").write_text(json.dumps(plan))

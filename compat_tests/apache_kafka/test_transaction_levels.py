@@ -1,4 +1,4 @@
-"""The scenarios of transactions once more, by brokers whose finalized transaction.version is 1, and then 0.
+"""The scenarios of transactions again, on brokers with the finalized transaction.version 1, and then 0.
 
 Each API in the versions where clients of the first generation of transactions (KIP-98) part from those of the second
 (KIP-890). What the brokers keep of it on the disk is in ``test_transaction_files.py``.
@@ -25,7 +25,7 @@ TELLING = {
     "Produce": (11, 12),
     "TxnOffsetCommit": (3, 4, 5),
 }
-"""The APIs whose answers go by the level, and the versions that are asked for."""
+"""The APIs whose responses depend on the level, and their versions."""
 
 ROWS = [
     row
@@ -35,7 +35,7 @@ ROWS = [
 ]
 
 LEVELS = (1, 0)
-"""A level that is finalized can be raised and lowered while the brokers run."""
+"""Changes a finalized level while the brokers run."""
 
 
 class AtLevel(NamedTuple):
@@ -44,7 +44,7 @@ class AtLevel(NamedTuple):
 
 
 def put_at(level: int, brokers: Pair) -> None:
-    """Where transaction.version is 1 or 0, make it what is wanted."""
+    """Sets transaction.version to the given level if it is 1 or 0."""
     for broker in brokers:
         for kind in (UPGRADE, SAFE):
             if update_features(broker.bootstrap, (TRANSACTIONS, level, kind)) == 0:

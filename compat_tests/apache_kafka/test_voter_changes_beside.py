@@ -1,4 +1,4 @@
-"""AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter to a controller of Apache Kafka's and to ours: the same refusals.
+"""AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter to a controller of Apache Kafka and to ours: the same errors.
 
 Each is a quorum of its own, whose voters the metadata log names.
 """
@@ -105,7 +105,7 @@ def both(kafka_jars: Path, tmp_path: Path) -> Iterator[tuple[Node, Node]]:
 
 
 def shape(answer: Any) -> str:
-    """An answer without what differs between two nodes: ports, and the directory ids that they have made."""
+    """Returns a response without what differs between two nodes: ports, and their directory ids."""
     if hasattr(answer, "current_leader"):
         answer.current_leader.port = answer.current_leader.port > 0
     return re.sub(r"(?<=id=1, directoryId=)[-\w]{22}", "its own", repr(answer))

@@ -1,4 +1,4 @@
-"""What one library wrote, the others read, to the byte: before and after the broker's end, soft or hard."""
+"""Each library reads the bytes that the others wrote: before and after a clean stop or a kill of the broker."""
 
 import contextlib
 import itertools
@@ -21,7 +21,7 @@ def clients(bootstrap: str) -> Iterator[Mapping[str, Client]]:
 
 
 def write_all(bootstrap: str, round_name: str) -> dict[str, list[tuple[object, ...]]]:
-    """A topic for each client and codec, and what was written to it."""
+    """A topic for each client and codec, and its records."""
     written = {}
     with clients(bootstrap) as by_name:
         for name, codec in PAIRS:

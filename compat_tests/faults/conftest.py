@@ -30,7 +30,7 @@ def java() -> Iterator[Java]:
 
 @pytest.fixture(params=[*PYTHON_CLIENTS, Java], ids=lambda each: each.name)
 def client(request: pytest.FixtureRequest) -> Client:
-    """Each of the four clients."""
+    """Yields each of the four clients."""
     made: Client = request.getfixturevalue("java") if request.param is Java else request.param()
     return made
 

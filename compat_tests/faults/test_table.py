@@ -1,4 +1,4 @@
-"""The table of docs/how-to/faults-and-clients.md: what becomes of a record, or an offset, under each fault.
+"""The table of docs/how-to/faults-and-clients.md: the result of a send, or a commit, under each fault.
 
 ``pytest --rewrite`` writes what was seen into the page: read the diff before you commit it.
 """
@@ -82,7 +82,7 @@ def test_each_kind_of_fault_is_in_the_table():
 
 
 def test_an_answer_that_a_function_edits(broker, client):
-    """The record was appended, and the answer says otherwise: it is sent again."""
+    """The record was appended, and the response has an error: it is sent again."""
 
     def refuse(response):
         response.responses[0].partition_responses[0].error_code = 6  # NOT_LEADER_OR_FOLLOWER

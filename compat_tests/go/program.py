@@ -1,4 +1,4 @@
-"""The program of this folder, built with the go that is installed. Knows nothing of what it does."""
+"""The program of this folder, built with the installed go. Knows nothing of the program's purpose."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 BUILD_SECONDS = 600
-"""How long a loaded machine may take to fetch and compile the modules, the first time."""
+"""The timeout for fetching and compiling the modules the first time, on a loaded machine."""
 
 
 def go(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -20,7 +20,7 @@ def go(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def built() -> Path:
-    """The program, built the first time and again when its source or a pinned module changes; skips without go."""
+    """Returns the program, built the first time and after each change of its source or a module; skips without go."""
     if shutil.which("go") is None:
         pytest.skip("go is not installed")
     source = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.go")) + sorted(HERE.glob("go.*")))

@@ -31,12 +31,12 @@ QUICK = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
-"""Members hear of each other within a tenth of a second; one that is silent has twenty, or what its test says."""
+"""Intervals: members learn of each other within a tenth of a second; a silent one is removed after twenty seconds."""
 
 
 @pytest.fixture(scope="session")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A broker for the tests of this folder, which name their topics and groups apart."""
+    """A broker for the tests of this folder, each of which has its own topics and groups."""
     if os.environ.get("BARNABAS_COMPAT_BOOTSTRAP"):
         pytest.skip("this test wants a broker with quick groups, and the one given is not ours to set up")
     broker = a_broker(tmp_path_factory.mktemp("quick"), QUICK)
@@ -60,7 +60,7 @@ def quick_client(quick: Running) -> Iterator[ConfluentClient]:
 
 @pytest.fixture
 def members(quick: Running, group: str) -> Iterator[Group]:
-    """A group without members yet; who is still in it when the test ends leaves."""
+    """A group without members; members that are left at the end of the test leave."""
     with contextlib.closing(Group(quick.bootstrap, group)) as made:
         yield made
 

@@ -1,4 +1,4 @@
-"""Members of groups of the newer protocols, by confluent-kafka, and a witness of who owns what.
+"""Members of groups of the newer protocols, by confluent-kafka, and a witness that records their partitions.
 
 Knows what KIP-848 promises all members together, and nothing of how a broker keeps it.
 """
@@ -29,7 +29,7 @@ COMMON = {
 
 
 class Member(Consumer):
-    """A consumer that tells the group's witness what it is given and what is taken from it."""
+    """A consumer that reports its assigned and revoked partitions to the group's witness."""
 
     def __init__(self, name: str, configs: dict[str, Any], group: "Group") -> None:
         super().__init__(configs, OFFSET_INVALID)
@@ -66,7 +66,7 @@ class Group:
         assignor: str | None = None,
         configs: Mapping[str, Any] | None = None,
     ) -> Member:
-        """A member of the consumer protocol; ``assignor`` is the broker's."""
+        """Adds a member of the consumer protocol; ``assignor`` is the broker's."""
         found = {**COMMON, "bootstrap.servers": self.bootstrap, "group.id": self.group_id}
         found |= {"group.protocol": "consumer", "auto.offset.reset": "earliest", "enable.auto.commit": False}
         if instance is not None:
@@ -86,7 +86,7 @@ class Group:
         return member
 
     def sharer(self, mode: str = "explicit", configs: Mapping[str, Any] | None = None) -> ShareConsumer:
-        """A member of the share group with this id."""
+        """Adds a member of the share group with this id."""
         found = {**COMMON, "bootstrap.servers": self.bootstrap, "group.id": self.group_id}
         consumer = ShareConsumer({**found, "share.acknowledgement.mode": mode, **(configs or {})})
         self.cleanup.callback(self._closed, consumer)
@@ -98,7 +98,7 @@ class Group:
             consumer.close()
 
     def configure(self, **configs: str) -> None:
-        """Configs of the group, whose dots are underscores here; librdkafka's admin knows no groups' configs."""
+        """Sets configs of the group, with ``_`` for the dots; librdkafka's admin client has no groups' configs."""
         changes = [
             IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig(
                 name=name.replace("_", "."), config_operation=0, value=value
@@ -127,7 +127,7 @@ class Group:
                     del self.owners[place.topic, place.partition]
 
     def died(self, name: str) -> None:
-        """Nobody will say any more what it owns."""
+        """Forgets the member's partitions, since it no longer reports them."""
         with self.lock:
             self.owners = {place: owner for place, owner in self.owners.items() if owner != name}
 

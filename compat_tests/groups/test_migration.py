@@ -1,4 +1,4 @@
-"""Members of the classic and of the consumer protocol in one group, which changes its kind while it is read."""
+"""Members of the classic and of the consumer protocol in one group, which changes its type while it is used."""
 
 import contextlib
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def kind_of(client: ConfluentClient, group: str) -> ConsumerGroupType:
 
 
 class Round:
-    """All members share, read what is new, and commit; ``heard`` is what they got in all rounds."""
+    """All members share partitions, read new records, and commit; ``heard`` has their records of all rounds."""
 
     def __init__(self, client: ConfluentClient, topic: str) -> None:
         self.client, self.topic = client, topic
@@ -80,7 +80,7 @@ def test_one_by_one_and_back(quick_client: ConfluentClient, members: Group, topi
 
 
 def test_an_empty_group_changes_at_once(quick_client: ConfluentClient, members: Group, topic: str) -> None:
-    """Its offsets stay."""
+    """The group's offsets are kept."""
     quick_client.create_topic(topic, PARTITIONS)
     play = Round(quick_client, topic)
     for make, kind in (

@@ -1,4 +1,4 @@
-"""kafka-python, which speaks the classic protocol, and confluent-kafka, which speaks the newer one, in one group."""
+"""kafka-python with the classic protocol and confluent-kafka with the newer one, in one group."""
 
 import contextlib
 import time
@@ -20,7 +20,7 @@ from .test_migration import kind_of
 
 
 class Shared:
-    """Everybody reads what is new, and commits it; each record is read once in the eyes of the group."""
+    """All members read new records, and commit; the group reads each record once."""
 
     def __init__(self, client: ConfluentClient, topic: str) -> None:
         self.client, self.topic = client, topic

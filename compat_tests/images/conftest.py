@@ -1,4 +1,4 @@
-"""Ports for the nodes of images. Knows nothing of what is started on them."""
+"""Ports for the nodes of images. Knows nothing of the nodes."""
 
 import socket
 from contextlib import ExitStack
@@ -10,7 +10,7 @@ NAMES = ("port", "broker", "controller", "secure")
 
 @pytest.fixture
 def ports() -> dict[str, str]:
-    """Ports that were free a moment ago, each another."""
+    """Returns different ports that were free a moment ago."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in NAMES]
         return {name: str(each.getsockname()[1]) for name, each in zip(NAMES, sockets, strict=True)}

@@ -21,7 +21,7 @@ START_SECONDS = 30.0
 
 
 class Container:
-    """One container: what is in it, what runs in it, and what it logs."""
+    """One container: its files, its process, and its log."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -51,7 +51,7 @@ class Container:
         copied.rename(file)
 
     def start(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
-        """Starts the container with its command, which may wait for a file that is put into it."""
+        """Starts the container with its command, which may wait for a file that is copied into it."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("KAFKA_", "CLUSTER_"))}
         environment |= {name: self.moved(value) for name, value in variables.items()}
         environment |= {"PATH": f"{self.root}/usr/bin:/usr/bin:/bin", "PYTHONUNBUFFERED": "1", "HOME": str(self.root)}

@@ -1,4 +1,4 @@
-"""The Dockerfile and the compose file, as far as no container engine is needed: what they name is there and works."""
+"""The Dockerfile and the compose file, without a container engine: their paths exist and their commands work."""
 
 import json
 import shlex
@@ -15,14 +15,14 @@ STARTS = ("CMD", "ENTRYPOINT")
 
 
 def instructions() -> list[tuple[str, str]]:
-    """The instructions of the Dockerfile, with their arguments."""
+    """Returns the instructions of the Dockerfile, with their arguments."""
     text = "\n".join(line for line in (DOCKER / "Dockerfile").read_text().splitlines() if not line.startswith("#"))
     lines = text.replace("\\\n", " ").splitlines()
     return [(name, rest) for name, _, rest in (line.partition(" ") for line in lines if line)]
 
 
 def commands() -> list[list[str]]:
-    """What the stages start, in their order: the last is what the image starts."""
+    """Returns the commands of the stages, in order: the last is the image's."""
     return [json.loads(rest) for name, rest in instructions() if name in STARTS]
 
 

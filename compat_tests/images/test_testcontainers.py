@@ -1,4 +1,4 @@
-"""Our image, started as each Testcontainers library starts the image that it knows."""
+"""Our image, started as each Testcontainers library starts its own image."""
 
 from collections.abc import Iterator
 from pathlib import Path

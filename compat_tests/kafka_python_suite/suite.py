@@ -1,4 +1,4 @@
-"""kafka-python's tests as its source distribution ships them, laid out so that they run, and run.
+"""kafka-python's tests from its source distribution: their layout, and their runs.
 
 Knows nothing of any broker but its address. What the distribution lacks is an empty ``test/__init__.py`` and the
 module that would start brokers of its own, for which the tests' ``KAFKA_URI`` switch has no use.
@@ -15,7 +15,7 @@ from pathlib import Path
 RELEASE = "3.0.12"
 DISTRIBUTION = f"kafka_python-{RELEASE}"
 CLAIMED_VERSION = "4.3.1"
-"""The broker's version that the tests are told; they ask the broker for its own and compare."""
+"""The configured version of the broker; the tests compare it with the broker's own."""
 
 SERVICE = '''"""Brokers are started elsewhere: this says where, and that is all."""
 
@@ -40,7 +40,7 @@ class SpawnedService:
 
 
 class SuiteUnavailable(Exception):
-    """The source distribution cannot be had; the message says why."""
+    """The source distribution cannot be fetched; the message has the reason."""
 
 
 def cache() -> Path:
@@ -49,7 +49,7 @@ def cache() -> Path:
 
 
 def source_distribution() -> Path:
-    """The pinned release's archive, fetched by pip the first time."""
+    """Returns the pinned release's archive, fetched by pip the first time."""
     archive = cache() / f"{DISTRIBUTION}.tar.gz"
     if not archive.exists():
         cache().mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def source_distribution() -> Path:
 
 
 def lay_out(home: Path) -> Path:
-    """The folder to run the tests in, made below ``home``."""
+    """Makes the tests' working folder below ``home``; returns it."""
     with tarfile.open(source_distribution()) as archive:
         ours = [member for member in archive if member.name.startswith(f"{DISTRIBUTION}/test/")]
         archive.extractall(home, ours, filter="data")
@@ -73,7 +73,7 @@ def lay_out(home: Path) -> Path:
 
 
 def run(home: Path, bootstrap: str, names: Iterable[str] = (), *, seconds: float) -> Mapping[str, str]:
-    """Run the integration tests, or those named: each one's outcome, ``passed``, ``failed`` or ``skipped``."""
+    """Runs the integration tests, or the named ones; returns ``passed``, ``failed`` or ``skipped`` of each."""
     folder, report = lay_out(home), home / "report.xml"
     wanted = [f"test/integration/{module}.py::{name}" for module, _, name in (name.partition("::") for name in names)]
     command = [sys.executable, "-m", "pytest", *(wanted or ["test/integration"]), "-p", "no:randomly"]
@@ -98,7 +98,7 @@ def run(home: Path, bootstrap: str, names: Iterable[str] = (), *, seconds: float
 
 
 def outcomes(report: Path) -> Mapping[str, str]:
-    """Read pytest's JUnit report."""
+    """Reads pytest's JUnit report."""
     found = {}
     for case in ElementTree.parse(report).iter("testcase"):
         module = str(case.get("classname")).removeprefix("test.integration.")

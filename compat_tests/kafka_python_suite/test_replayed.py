@@ -1,4 +1,4 @@
-"""kafka-python's own tests, recorded by the proxy and replayed: the answers are the same."""
+"""kafka-python's own tests, recorded by the proxy and replayed: the responses are equal."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""kafkajs, installed by npm. Knows nothing of what it is used for."""
+"""kafkajs, installed by npm. Knows nothing of its use."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ def installed() -> Path:
 
 
 def install(npm: str, home: Path) -> None:
-    """Installs into a folder of its own, which becomes ``home`` once it is whole: several workers may do so at once."""
+    """Installs into a temporary folder, which becomes ``home`` when complete: several workers may do so at once."""
     folder = Path(tempfile.mkdtemp(prefix="npm-", dir=home.parent))
     try:
         options = ["--prefix", str(folder), "--no-audit", "--no-fund", "--silent", "--ignore-scripts"]

@@ -1,4 +1,4 @@
-"""kafkajs, which speaks older versions than most, against the broker. Skipped where it cannot be had."""
+"""kafkajs, with older API versions than other clients, against the broker. Skipped if it cannot be installed."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def modules() -> Path:
 
 @pytest.fixture
 def run(modules: Path, bootstrap: str, topic: str) -> Callable[[str], dict[str, Any]]:
-    """What one of the programs saw."""
+    """Returns the output of one of the programs."""
 
     def do(program: str) -> dict[str, Any]:
         ran = subprocess.run(

@@ -1,4 +1,4 @@
-"""A client of today beside the old ones: writes what they are to read, reads what they wrote.
+"""A current client beside the old ones: writes the records that they read, reads the records that they wrote.
 
 Knows nothing of the old ones.
 """
@@ -15,7 +15,7 @@ Written = tuple[str | None, str | None, int]
 
 
 def write(bootstrap: str, topic: str, records: list[Written], codec: str = "none", **settings: Any) -> None:
-    """One batch of these records, each with a header."""
+    """Writes one batch of these records, each with a header."""
     producer = Producer(
         {"bootstrap.servers": bootstrap, "compression.type": codec, "linger.ms": 50, "acks": "all", **settings}
     )
@@ -35,7 +35,7 @@ def write(bootstrap: str, topic: str, records: list[Written], codec: str = "none
 
 
 def read(bootstrap: str, topic: str, count: int, offset: int = 0, **settings: Any) -> list[Any]:
-    """Messages from there on, as they come."""
+    """Yields messages from that offset on."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "modern", "enable.auto.commit": False, **settings})
     consumer.assign([TopicPartition(topic, 0, offset)])
     try:

@@ -1,4 +1,4 @@
-"""kafka-python 1.4 or 2.0, pinned to an old broker's version: jobs come in as JSON, what came of them goes out.
+"""kafka-python 1.4 or 2.0, configured for an old broker's version: reads jobs as JSON, and writes their results.
 
 Runs by itself, with the old release before all others on its path: must not import anything of this repository.
 """
@@ -64,7 +64,7 @@ def consume(settings, job):
 
 
 def too_small(settings, job):
-    """The error's class, from a consumer whose limit is below the message."""
+    """Returns the error's class, from a consumer whose limit is below the message."""
     consumer = kafka.KafkaConsumer(enable_auto_commit=False, max_partition_fetch_bytes=job["limit"], **settings)
     partition = kafka.TopicPartition(job["topic"], 0)
     consumer.assign([partition])
@@ -79,7 +79,7 @@ def too_small(settings, job):
 
 
 def group(settings, job):
-    """Some records of a topic as a group's member, and where the group is then."""
+    """Reads some records of a topic as a member of a group, and returns the group's offset."""
     consumer = kafka.KafkaConsumer(
         group_id=job["group"],
         auto_offset_reset="earliest",

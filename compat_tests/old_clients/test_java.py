@@ -1,4 +1,4 @@
-"""The Java clients of 0.9 to 1.0, as Maven Central still has them; skipped where java or mvn is missing.
+"""The Java clients of 0.9 to 1.0 from Maven Central; skipped without java or mvn.
 
 What they do stands in ``java/``; here is only what must come out of it.
 """
@@ -33,7 +33,7 @@ Run = Callable[..., list[list[str]]]
 
 
 def jars(version: str) -> Path:
-    """The folder with one client and what it needs, fetched by Maven the first time."""
+    """Returns the folder with one client and its dependencies, fetched by Maven the first time."""
     home = cache() / f"clients-{version}"
     if shutil.which("java") is None:
         pytest.skip("java is not installed")
@@ -59,7 +59,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 def run_with(folder: Path, program: Path, *arguments: str) -> list[list[str]]:
-    """What the program prints, as lists of words."""
+    """Returns the program's output, as lists of words."""
     command = ["java", *FLAGS, "-cp", f"{folder}/*", str(program), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -124,7 +124,7 @@ def test_a_group_goes_on_where_it_was(run: Run, bootstrap: str, topic: str, grou
 
 
 def test_the_first_transactions(bootstrap: str, topic: str) -> None:
-    """Those of 1.0, whose requests are all of the first versions."""
+    """Responses to the client of 1.0, whose requests all have version 0."""
     found = run_with(jars("1.0.2"), TRANSACTIONS, bootstrap, topic)
     assert found == [
         ["sent", "0"],

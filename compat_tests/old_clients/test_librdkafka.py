@@ -23,7 +23,7 @@ def in_words(messages: list[Any]) -> list[tuple[Any, ...]]:
 
 
 EXPECTED = [(n, key, value, None) for n, (key, value, _) in enumerate(RECORDS * len(CODECS))]
-"""What four batches of the records are read as: these formats know neither headers nor timestamps."""
+"""The expected records of four batches: these formats have no headers and no timestamps."""
 
 
 def test_it_writes_and_both_read(bootstrap: str, topic: str, old: dict[str, Any]) -> None:
@@ -45,7 +45,7 @@ def test_it_reads_what_is_written_today(bootstrap: str, topic: str, old: dict[st
 
 
 def test_zstd_is_refused(bootstrap: str, topic: str, old: dict[str, Any]) -> None:
-    """A consumer that cannot unpack it is told so, not given something else."""
+    """A consumer that cannot decompress the records gets an error."""
     write(bootstrap, topic, RECORDS, "zstd")
     with pytest.raises(AssertionError, match="UNSUPPORTED_COMPRESSION_TYPE"):
         read(bootstrap, topic, 1, **old)

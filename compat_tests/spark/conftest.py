@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def connector_jars() -> list[Path]:
-    """Spark's own connector, kept in the user's cache between runs; none where it cannot be fetched."""
+    """Returns Spark's own connector, kept in the user's cache between runs; None if it cannot be fetched."""
     try:
         return jars.fetch()
     except jars.JarsUnavailable:
@@ -60,7 +60,7 @@ def connector(spark: SparkSession, connector_jars: list[Path]) -> SparkSession:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, connector_jars: list[Path]) -> Iterator[SparkSession]:
-    """The session of this run; tests name their topics, queries and views apart."""
+    """The session of this run; each test has its own names of topics, queries and views."""
     home = tmp_path_factory.mktemp("spark")
     os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]
     session = spark_session(

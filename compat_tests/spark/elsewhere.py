@@ -1,4 +1,4 @@
-"""Reading, writing and mirroring in a session of its own kind, as a program: on a cluster, or through Spark Connect.
+"""Reading, writing and mirroring in a session of another kind, as a program: on a cluster, or through Spark Connect.
 
 ``python -m compat_tests.spark.elsewhere KIND SOURCE_BOOTSTRAP TARGET_BOOTSTRAP TOPIC FOLDER``; KIND is a master, or
 ``connect``. Tells in a line of JSON what it did; knows nothing of what is in the topic.
@@ -35,7 +35,7 @@ def session(kind: str, folder: Path) -> SparkSession:
 
 
 def read_and_write(spark: SparkSession, bootstrap: str, topic: str) -> int:
-    """The topic as a batch, to another one; how many rows there are."""
+    """Copies the topic as a batch to another one; returns the number of rows."""
     options = {"kafka.bootstrap.servers": bootstrap}
     frame = spark.read.format("barnabas").options(**options, subscribe=topic, includeHeaders="true").load()
     rows = frame.select("key", "value", "headers", "partition", "timestamp")
@@ -44,7 +44,7 @@ def read_and_write(spark: SparkSession, bootstrap: str, topic: str) -> int:
 
 
 def stream(spark: SparkSession, bootstrap: str, topic: str, folder: Path) -> list[int]:
-    """The topic as a stream, exactly once, to another one; the rows of each micro-batch."""
+    """Copies the topic as a stream, exactly once, to another one; returns the rows of each micro-batch."""
     options = {"kafka.bootstrap.servers": bootstrap}
     read = spark.readStream.format("barnabas").options(**options, subscribe=topic, includeHeaders="true")
     frame = read.option("startingOffsets", "earliest").load()
@@ -72,7 +72,7 @@ def main(kind: str, source: str, target: str, topic: str, folder: str) -> None:
 
 
 def workers(spark: SparkSession, kind: str) -> int:
-    """How many executors there are beside the driver."""
+    """Returns the number of executors beside the driver."""
     if kind == "connect":
         return 0
     return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1

@@ -17,12 +17,12 @@ from compat_tests.spark.processes import environment
 
 
 def parquet(directory: Path) -> pa.Table:
-    """What a reader of a data set finds there."""
+    """Returns the rows of a data set."""
     return pyarrow.dataset.dataset(directory, partitioning="hive").to_table()
 
 
 def rows(table: pa.Table, topic: str, partitions: int) -> list[list[Made]]:
-    """A topic's rows of a table with metadata, by partition, in the order of their offsets, each offset once."""
+    """Returns the rows of a topic from a table with metadata, by partition, by offset; each offset once."""
     found: list[list[Made]] = [[] for _ in range(partitions)]
     ordered = table.sort_by([("partition", "ascending"), ("offset", "ascending")]).to_pylist()
     for row in ordered:
@@ -53,7 +53,7 @@ def milliseconds(timestamp: Any) -> int:
 
 
 def visible(directory: Path) -> list[Path]:
-    """The files that readers see."""
+    """Returns the files that readers see."""
     return sorted(
         path
         for path in directory.rglob("*")
@@ -62,7 +62,7 @@ def visible(directory: Path) -> list[Path]:
 
 
 def run_mortal(step: str, bootstrap: str, source: str, target: str) -> None:
-    """Run `mortal_jobs` until it is killed."""
+    """Runs `mortal_jobs` until it is killed."""
     done = subprocess.run(
         [sys.executable, "-m", "compat_tests.spark.mortal_jobs", step, bootstrap, source, target],
         env=environment(),

@@ -1,4 +1,4 @@
-"""Records that a topic may well hold, the same for the same seed: sizes, keys, nulls, headers and clocks of all kinds.
+"""Generated records, the same for the same seed: sizes, keys, nulls, headers and timestamps of all kinds.
 
 Knows nothing of Spark; whoever reads them back compares row by row.
 """
@@ -45,7 +45,7 @@ class Made(NamedTuple):
 def made(
     topic: str, count: int, *, partitions: int = 4, seed: int = 7, sizes: tuple[int, int] | None = None
 ) -> list[Made]:
-    """`count` records; values of a few bytes to tens of kilobytes, or of a length within `sizes`."""
+    """Returns `count` records; values of a few bytes to tens of kilobytes, or of a length within `sizes`."""
     chance = random.Random(f"{topic} {seed}")
     now = 1_700_000_000_000
     records = []
@@ -65,7 +65,7 @@ def made(
 
 
 def send(bootstrap: str, records: Iterable[Made], **settings: str | int) -> None:
-    """Produce each to its own partition, with its own time; settings are librdkafka's, ``_`` for ``.``."""
+    """Produces each to its own partition, with its own time; settings are librdkafka's, ``_`` for ``.``."""
     problems: list[object] = []
     producer = Producer(
         {"bootstrap.servers": bootstrap, "linger.ms": 5, **{k.replace("_", "."): v for k, v in settings.items()}}
@@ -91,12 +91,12 @@ def send(bootstrap: str, records: Iterable[Made], **settings: str | int) -> None
 
 
 def renamed(records: Iterable[Made], topic: str) -> list[Made]:
-    """The same records, of another topic."""
+    """Returns the same records, of another topic."""
     return [record._replace(topic=topic) for record in records]
 
 
 def by_partition(records: Iterable[Made], partitions: int) -> list[list[Made]]:
-    """What each partition holds, in the order in which it was sent."""
+    """Returns the records of each partition, in the order of their sends."""
     held: list[list[Made]] = [[] for _ in range(partitions)]
     for record in records:
         held[record.partition].append(record)

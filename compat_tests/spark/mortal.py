@@ -1,4 +1,4 @@
-"""A query that copies a topic exactly once, and dies where it is told to; run in a process of its own.
+"""A query that copies a topic exactly once, and is killed at a given moment; run in its own process.
 
 What the sink does is not changed: it is watched, and the process killed, before it or after it.
 """
@@ -24,7 +24,7 @@ from barnabas.pipelines.source import BarnabasDataSource
 from compat_tests.spark.conftest import SETTINGS
 
 PLAN = "BARNABAS_TEST_PLAN"
-"""What happens in which batch: ``{"commit": 1}`` and so on."""
+"""The event in each batch: ``{"commit": 1}`` and so on."""
 
 PATIENCE_SECONDS = 400.0
 
@@ -34,7 +34,7 @@ def due(event: str, batch: int) -> bool:
 
 
 def kill_driver() -> None:
-    """The Java process of this worker, which in local mode is all of Spark."""
+    """Returns the Java process of this worker, which in local mode is all of Spark."""
     for process in psutil.Process().parents():
         if process.name() == "java":
             process.kill()
@@ -43,7 +43,7 @@ def kill_driver() -> None:
 
 
 def pause() -> None:
-    """Tell the test that the midst of a task is now, and wait for it to say that things go on."""
+    """Notifies the test in the middle of a task, and waits until the test continues it."""
     folder = Path(json.loads(os.environ[PLAN])["folder"])
     (folder / "paused").touch()
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -53,7 +53,7 @@ def pause() -> None:
 
 
 class MortalSink(StreamSink):
-    """The sink, and what befalls it."""
+    """The sink, with the events."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         context = TaskContext.get()
@@ -92,7 +92,7 @@ class Mortal(BarnabasDataSource):
 
 
 def main(bootstrap: str, source: str, target: str, checkpoint: str) -> None:
-    """Copy what is there, in batches of a few hundred records, which go to the sink ten at a time."""
+    """Copies the existing records, in batches of a few hundred, ten at a time to the sink."""
     small = {"spark.sql.execution.arrow.maxRecordsPerBatch": "10"}
     spark = spark_session("mortal", master="local[2,4]", configs={**SETTINGS, **small})
     spark.dataSource.register(Mortal)

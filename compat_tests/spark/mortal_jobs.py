@@ -1,4 +1,4 @@
-"""An export, or a backfill, that is killed where it is told to be; run in a process of its own.
+"""An export, or a backfill, that is killed at a given step; run in its own process.
 
 What the jobs do is not changed: a step of theirs is watched, and the process killed before it.
 """
@@ -26,7 +26,7 @@ EXPORT_BATCH = 700
 
 
 def export_options(bootstrap: str, topic: str, to: str) -> ExportOptions:
-    """Several batches, whose files are merged at once."""
+    """Exports several batches, whose files are merged at once."""
     return ExportOptions(
         topics=(topic,),
         to=to,
@@ -38,7 +38,7 @@ def export_options(bootstrap: str, topic: str, to: str) -> ExportOptions:
 
 
 def backfill_options(bootstrap: str, source: str, topic: str) -> BackfillOptions:
-    """Several batches, each of several transactions."""
+    """Writes several batches, each of several transactions."""
     return BackfillOptions(
         source=source,
         to_topic=topic,
@@ -49,7 +49,7 @@ def backfill_options(bootstrap: str, source: str, topic: str) -> BackfillOptions
 
 
 def watched(method: Callable[..., Any], is_time: Callable[..., bool]) -> Callable[..., Any]:
-    """The method, but the process is killed when it is called and the time has come."""
+    """Returns the method, with a kill of the process in a given call."""
 
     def called(self: Any, *given: Any) -> Any:
         if is_time(*given):
@@ -78,7 +78,7 @@ class MortalWrite(writing.Write):
 
 
 def main(step: str, bootstrap: str, source: str, target: str) -> None:
-    """`step` is where it ends: ``batch`` or ``merge`` of an export, ``transaction`` of a backfill."""
+    """`step` is the moment of the kill: ``batch`` or ``merge`` of an export, ``transaction`` of a backfill."""
     small = {"spark.sql.execution.arrow.maxRecordsPerBatch": "40"}
     spark = spark_session("mortal", master="local[2]", configs={**SETTINGS, **small})
     moves = itertools.count()
@@ -94,7 +94,7 @@ def main(step: str, bootstrap: str, source: str, target: str) -> None:
 
 
 def hidden(path: str) -> str:
-    """The path without the directories of its leaf."""
+    """Returns the path without the directories of its leaf."""
     folder, _, name = path.rpartition("/")
     return f"{folder.partition('/held')[0]}/held/{name}"
 

@@ -1,4 +1,4 @@
-"""Programs that tests start beside themselves: they find what is in this repository, and never outlive the test.
+"""Programs started by tests: they can import this repository, and end with the test at the latest.
 
 Knows nothing of what they do.
 """
@@ -18,14 +18,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """What a broker is started with, this repository on the path of Python, and more."""
+    """Returns the environment of a broker, with this repository on Python's path."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**running.environment(), "PYTHONPATH": path, **more}
 
 
 @contextlib.contextmanager
 def started(*words: str, seconds: float, **options: Any) -> "Iterator[subprocess.Popen[str]]":
-    """A command in a process group of its own, which is killed when the block ends, or when its time is over."""
+    """Runs a command in its own process group, which is killed at the end of the block, or after the timeout."""
     with subprocess.Popen(words, text=True, env=environment(), process_group=0, **options) as process:
         late = threading.Timer(seconds, _kill, [process])  # whoever reads what it says comes to the end of it
         late.start()

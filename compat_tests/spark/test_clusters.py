@@ -1,4 +1,4 @@
-"""Executors of their own, Spark Connect, and a declarative pipeline: each in a process of its own, checked row by row.
+"""Separate executors, Spark Connect, and a declarative pipeline: each in its own process, checked row by row.
 
 Knows nothing of how they are used; that is `elsewhere`, and the example of the docs.
 """
@@ -45,7 +45,7 @@ def test_what_is_read_written_and_mirrored_is_what_was_sent(
 def test_a_declarative_pipeline_reads_and_writes(
     own_broker: Callable[..., Running], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The example of the docs, as it is there but for where it keeps its things."""
+    """The example of the docs, unchanged except for its directories."""
     bootstrap = own_broker({"num.partitions": str(PARTITIONS)}).bootstrap
     home = tmp_path / "pipeline"
     shutil.copytree(EXAMPLES / "declarative", home)
@@ -68,7 +68,7 @@ def test_a_declarative_pipeline_reads_and_writes(
 
 
 def takings(orders: list[dict[str, Any]]) -> dict[tuple[datetime, str], float]:
-    """What was taken in each quarter of an hour that is over, by when it began and by product."""
+    """Returns the orders of each closed quarter of an hour, by its start and by product."""
     at = [datetime.fromisoformat(order["at"]) for order in orders]
     over = max(at) - timedelta(minutes=1)
     taken: dict[tuple[datetime, str], float] = {}
@@ -81,7 +81,7 @@ def takings(orders: list[dict[str, Any]]) -> dict[tuple[datetime, str], float]:
 
 
 def taken_in(bootstrap: str, topic: str) -> dict[tuple[datetime, str], float]:
-    """What the pipeline has written; each window once, keyed by product."""
+    """Returns the pipeline's output; each window once, keyed by product."""
     found: dict[tuple[datetime, str], float] = {}
     for message in itertools.chain(*messages(bootstrap, topic)):
         one = json.loads(message.value())
@@ -92,13 +92,13 @@ def taken_in(bootstrap: str, topic: str) -> dict[tuple[datetime, str], float]:
 
 
 def run(*arguments: str) -> dict[str, int]:
-    """What the program says last, as JSON."""
+    """Returns the program's last line, as JSON."""
     found: dict[str, int] = json.loads(command(sys.executable, *arguments, cwd=ROOT).splitlines()[-1])
     return found
 
 
 def command(*words: str, cwd: Path) -> str:
-    """What a command prints, which has to end well."""
+    """Returns the output of a command, which must succeed."""
     done = subprocess.run(words, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
     return done.stdout

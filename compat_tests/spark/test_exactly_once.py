@@ -1,4 +1,4 @@
-"""A query that writes exactly once is killed wherever that hurts, and each row is there once and in order."""
+"""A query that writes exactly once is killed at critical moments, and each row is there once and in order."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ PARTITIONS = 2
 
 
 class Query:
-    """The query of `mortal`, run again and again on one checkpoint."""
+    """The query of `mortal`, run repeatedly on one checkpoint."""
 
     def __init__(self, broker: Running, folder: Path) -> None:
         self.broker = broker
@@ -29,7 +29,7 @@ class Query:
         self.checkpoint = folder / "checkpoint"
 
     def start(self, **plan: int) -> subprocess.Popen[bytes]:
-        """Begin, with what is to happen in which batch."""
+        """Starts it, with the events of its batches."""
         found = json.dumps({**plan, "folder": str(self.folder)})
         return subprocess.Popen(
             [
@@ -43,7 +43,7 @@ class Query:
         )
 
     def run(self, **plan: int) -> int:
-        """To its end: the exit status."""
+        """Waits for the end; returns the exit status."""
         process = self.start(**plan)
         try:
             return process.wait(PATIENCE_SECONDS)
@@ -51,18 +51,18 @@ class Query:
             process.kill()
 
     def errors(self) -> str:
-        """What Spark said that went wrong."""
+        """Returns the errors that Spark logged."""
         return (self.folder / "errors").read_text()
 
     def has_committed(self, batch: int) -> bool:
-        """Whether Spark has noted that the batch is done."""
+        """Returns whether Spark has committed the batch."""
         return (self.checkpoint / "commits" / str(batch)).exists()
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_each_row_once_whatever_is_killed(own_broker: Callable[..., Running], tmp_path: Path) -> None:
-    """A worker amid its task; the driver between the sink's commit and Spark's; a task after its commit; the broker."""
+    """A worker in its task; the driver between the sink's commit and Spark's; a task after its commit; the broker."""
     broker = own_broker()
     create(broker.bootstrap, "source", "target", partitions=PARTITIONS)
     records = made("source", 3_000, partitions=PARTITIONS, sizes=(0, 300))

@@ -23,7 +23,7 @@ DEADLINE = 240
 
 
 class Command:
-    """``barnabas pipeline import`` of the files in a folder, one a batch."""
+    """Runs ``barnabas pipeline import`` of the files in a folder, one per batch."""
 
     def __init__(self, bootstrap: str, topic: str, folder: Path, checkpoint: Path) -> None:
         self._arguments = [

@@ -1,4 +1,4 @@
-"""Spark's source and sink with a broker that demands TLS and a user: the settings reach tasks in other processes."""
+"""Spark's source and sink with a broker that requires TLS and a login: the options reach tasks in other processes."""
 
 import pytest
 from pyspark.sql import SparkSession
@@ -8,7 +8,7 @@ from barnabas.testing import Broker
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512", None])
 def test_there_and_back(spark: SparkSession, mechanism: str | None) -> None:
-    """By a password over TLS, or by a certificate."""
+    """Returns the options of a login by a password over TLS, or by a certificate."""
     users = {"alice": "secret"} if mechanism else None
     with Broker(tls=True, users=users) as broker:
         broker.create_topic("orders")

@@ -1,4 +1,4 @@
-"""What Spark writes by this sink, read by a client that knows nothing of either."""
+"""Rows written by Spark through this sink, read by another client."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ ROWS = (
 
 
 def rows(spark: SparkSession, records: Sequence[Made]) -> DataFrame:
-    """The records as a table of two partitions, in order, with a column that the sink does not know."""
+    """Returns the records as a table of two partitions, in order, with a column that is unknown to the sink."""
     table: list[tuple[Any, ...]] = []
     for topic, partition, key, value, headers, timestamp in records:
         time = dt.datetime.fromtimestamp(timestamp / 1000, dt.UTC)

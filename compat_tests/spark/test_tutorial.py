@@ -1,4 +1,4 @@
-"""The tutorial about the pipeline, typed as it stands, in a clean directory with a broker of its own."""
+"""The tutorial about the pipeline, typed as it is, in an empty directory with its own broker."""
 
 import io
 import struct
@@ -36,7 +36,7 @@ def test_the_tutorial_of_the_pipeline(
 
 
 def check_takings(home: Path) -> None:
-    """What was exported is what pandas makes of the files; hours that are missing are the last ones."""
+    """The export is equal to the same computation in pandas; only the last hours may be missing."""
     orders = pandas.concat(pandas.read_json(each, lines=True) for each in sorted((home / "cafe/orders").iterdir()))
     lines = (home / "cafe/payments.txt").read_text("utf-8").splitlines()
     payments = pandas.read_json(io.StringIO("\n".join(line.partition("\t")[2] for line in lines)), lines=True)

@@ -1,4 +1,4 @@
-"""Topics as tests make them, and what a client finds in them that knows nothing of Barnabas.
+"""Topics for tests, and their contents read by a client other than Barnabas's.
 
 Knows nothing of Spark.
 """
@@ -15,7 +15,7 @@ READ_SECONDS = 60.0
 
 
 def create(bootstrap: str, *topics: str, partitions: int = 4, **configs: str) -> None:
-    """Make topics that keep their records, however old these are; in the names of configs ``_`` stands for ``.``."""
+    """Makes topics without retention; in the names of configs ``_`` stands for ``.``."""
     config = {"retention.ms": "-1", **{name.replace("_", "."): value for name, value in configs.items()}}
     new = [NewTopic(topic, partitions, 1, config=config) for topic in topics]
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -24,7 +24,7 @@ def create(bootstrap: str, *topics: str, partitions: int = 4, **configs: str) ->
 
 
 def messages(bootstrap: str, topic: str) -> list[list[Message]]:
-    """What a reader of committed records finds in each partition, from its beginning to its end."""
+    """Returns the committed records of each partition, from start to end."""
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": "unused",
@@ -55,7 +55,7 @@ def messages(bootstrap: str, topic: str) -> list[list[Message]]:
 
 
 def committed(bootstrap: str, topic: str) -> list[list[Made]]:
-    """The same, as they were made."""
+    """Returns the same, in the form in which they were made."""
     return [[as_made(message) for message in its] for its in messages(bootstrap, topic)]
 
 

@@ -12,7 +12,7 @@ from compat_tests.running import Running
 
 @pytest.fixture(scope="session")
 def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A broker whose transactions are those of before KIP-890: ``transaction.version`` 1."""
+    """A broker with the transactions of before KIP-890: ``transaction.version`` 1."""
     if os.environ.get("BARNABAS_COMPAT_BOOTSTRAP"):
         pytest.skip("this test wants a broker with another transaction.version than the one given")
     broker = a_broker(tmp_path_factory.mktemp("older"), {}, {"transaction.version": 1})
@@ -36,6 +36,6 @@ def generation(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def of_generation(request: pytest.FixtureRequest, generation: int) -> str:
-    """Where a broker listens that has it."""
+    """Returns the address of a broker with this level."""
     broker: Running = request.getfixturevalue("barnabas" if generation == 2 else "older")
     return broker.bootstrap

@@ -12,7 +12,7 @@ from compat_tests.adapters import CLIENTS, Consumer, Place, Record, Refused, Tra
 
 
 def transform(producer: Transactional, consumer: Consumer, records: Sequence[Record], target: str) -> None:
-    """One transaction; undone, and to be done again, when the broker or the group wants it so."""
+    """Runs one transaction; aborts and repeats it if the broker or the group requires it."""
     offsets: dict[Place, int] = {}
     producer.begin()
     try:

@@ -1,4 +1,4 @@
-"""SCRAM credentials of users: how they are set, removed and shown, and what is refused."""
+"""SCRAM credentials of users: alterations, descriptions, and errors."""
 
 from typing import Any
 
@@ -18,14 +18,16 @@ def delete(user: str, mechanism: int = SHA_256) -> dict[str, Any]:
 
 
 def alter(*entries: dict[str, Any]) -> Step:
-    """Upserts what has iterations, deletes the rest."""
+    """Upserts credentials with iterations, deletes the others."""
     upsertions = [each for each in entries if "Iterations" in each]
     deletions = [each for each in entries if "Iterations" not in each]
     return ask("AlterUserScramCredentials", Deletions=deletions, Upsertions=upsertions)
 
 
 def shown(*users: str) -> Step:
-    """Asks until all are shown or none: a broker of Apache Kafka learns of a change after its answer."""
+    """Repeats the request until all are described or none: a broker of Apache Kafka applies a change after the
+    response.
+    """
     return ask("DescribeUserScramCredentials", Users=[{"Name": user} for user in users])
 
 

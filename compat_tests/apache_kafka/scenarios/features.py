@@ -1,4 +1,4 @@
-"""The levels of features: what is asked of them, and what is refused. What lasts is put back at the end.
+"""The levels of features: updates, and errors. Permanent changes are undone at the end.
 
 Version 0 has no way of only asking whether something could be done: there it is done.
 """
