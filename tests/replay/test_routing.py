@@ -30,10 +30,10 @@ class TheCluster:
 
     def __init__(self):
         self.leaders = [1, 2, 3, 1, 2, 3]
-        self.asked = []
+        self.requests = []
 
     async def ask(self, address, request, version):
-        self.asked.append(type(request).__name__)
+        self.requests.append(type(request).__name__)
         if not isinstance(request, MetadataRequest):
             return FindCoordinatorResponse(node_id=1, host="host", port=int(request.key[-1]))
         kinds = MetadataResponse.MetadataResponseTopic
@@ -137,7 +137,7 @@ def epochs(parts):
 def test_what_leaders_answer_is_divided_among_them(router, cluster):
     assert shape(route(router, produce(0, 1, 3))) == {1: [0, 3], 2: [1]}
     assert shape(route(router, produce(2))) == {3: [2]}
-    assert cluster.asked == ["MetadataRequest"]
+    assert cluster.requests == ["MetadataRequest"]
 
 
 def test_what_one_node_answers_is_the_request_itself(router):
@@ -173,7 +173,7 @@ def test_a_cluster_of_one_node_divides_nothing(cluster):
     for request in (produce(0, 1, 2), fetch(0, 1), share(0, 1), ListGroupsRequest()):
         (part,) = route(router, request)
         assert part.request is request
-    assert not cluster.asked
+    assert not cluster.requests
 
 
 def test_responses_are_put_together_by_topic():
