@@ -116,7 +116,11 @@ class GroupOfLibrdkafka(Client):
         consumer.close()
 
     def _committed(self, error: KafkaError | None, _: object) -> None:
-        if error is not None:
+        """Records why offsets are not committed, unless the new coordinator loads them: librdkafka commits again soon.
+
+        Apache Kafka's brokers answer so, too; no application sees it that does not ask for the results of such commits.
+        """
+        if error is not None and error.code() != KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
             self.errors.append(f"commit: {error.str()}")
 
 
