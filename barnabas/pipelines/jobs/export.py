@@ -72,7 +72,7 @@ class Export(Job):
         df = spark.readStream.format("barnabas").options(**options.source()).load()
         for column, format in options.decoding().items():
             df = decode_value(df, column, format, bad="null" if options.undecodable == "null" else "fail")
-        shaped(df, self._shape)  # raises for columns of the same name before the first batch
+        df = shaped(df, self._shape)  # here, not in each batch, whose rows would be copied once more
         writer = df.writeStream.foreachBatch(self._add).option("checkpointLocation", checkpoint)
         trigger = {"availableNow": True} if once else {"processingTime": f"{options.trigger_seconds} seconds"}
         self._query = writer.trigger(**trigger).start()
@@ -96,12 +96,10 @@ class Export(Job):
                 self._opened(str(self._query.id)).close()
 
     def _add(self, df: "DataFrame", batch: int) -> None:
-        from barnabas.pipelines.jobs.exporting.columns import shaped
-
         export = df.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
         assert export is not None, "Spark sets the query's id in the thread that runs its batches"
         with self._lock:
-            self._opened(export).add(shaped(df, self._shape), batch)
+            self._opened(export).add(df, batch)
 
     def _opened(self, export: str) -> Target:
         if self._target is None:
