@@ -31,6 +31,7 @@ from benchmarks.ceiling import Ready
 from benchmarks.measure import Row, median_ratio
 
 OURS, THEIRS, CEILING = "barnabas", "kafka", "ready"
+THEIR_STREAM = "kafka, as a stream"
 PARTITIONS = 4
 SETTINGS = {
     "spark.driver.memory": "1g",
@@ -74,9 +75,12 @@ class Bench(NamedTuple):
         return self.broker.bootstrap
 
     def cpu_s(self) -> float:
-        """Returns the CPU seconds so far of Spark, its Python workers, and the broker, which share two cores."""
+        """Returns the CPU seconds so far of Spark, its Python workers, and the broker, which share two cores.
+
+        They include those of processes that have ended: Spark starts one for each stream.
+        """
         everyone = psutil.Process().children(recursive=True)
-        return sum(sum(each.cpu_times()[:2]) for each in everyone)
+        return sum(sum(each.cpu_times()[:4]) for each in everyone)
 
     def source(self, kind: str, topic: str) -> DataFrame:
         """Returns all of a topic, as a batch."""
@@ -210,12 +214,14 @@ def in_turns(on: Bench, rounds: int, records: int, works: Mapping[str, Callable[
     return flows
 
 
-def beside(what: str, flows: dict[str, list[Flow]], budget: float | None, *, of: str = OURS) -> Row:
-    ratio = median_ratio([(ours.per_s, theirs.per_s) for ours, theirs in zip(flows[of], flows[THEIRS], strict=True)])
+def beside(
+    what: str, flows: dict[str, list[Flow]], budget: float | None, *, of: str = OURS, baseline: str = THEIRS
+) -> Row:
+    ratio = median_ratio([(ours.per_s, theirs.per_s) for ours, theirs in zip(flows[of], flows[baseline], strict=True)])
     return Row(
         f"{what}, records/s",
         flow_text(flows[of]),
-        f"connector {flow_text(flows[THEIRS])}",
+        f"connector {flow_text(flows[baseline])}",
         ratio,
         "" if budget is None else f">= {budget}x",
         None if budget is None else ratio >= budget,
@@ -231,7 +237,7 @@ def flow_text(flows: list[Flow]) -> str:
 
 
 def filing(folder: Path, rounds: int) -> Iterator[Row]:
-    """The jobs: a topic to Parquet, beside Spark's connector and `write.parquet`, and from there to a topic."""
+    """The jobs: a topic to Parquet, beside Spark's connector as a batch and as a stream, and from there to a topic."""
     with bench(folder) as on:
         for what, (count, size) in WRITES.items():
             source = fill(on, Load(f"of {what}", count, (size, size), "none", 0))
@@ -243,9 +249,11 @@ def filing(folder: Path, rounds: int) -> Iterator[Row]:
                 {
                     OURS: lambda source=source, places=places: export(on, source, next(places)),
                     THEIRS: lambda source=source, places=places: to_parquet(on, source, next(places)),
+                    THEIR_STREAM: lambda source=source, places=places: stream_to_parquet(on, source, next(places)),
                 },
             )
-            yield beside(f"Spark, topic to Parquet {what}", flows, None)
+            yield beside(f"Spark, topic to Parquet {what}, beside a batch", flows, 1.0)
+            yield beside(f"Spark, topic to Parquet {what}, beside a stream", flows, 1.0, baseline=THEIR_STREAM)
             export(on, source, folder / f"{size}")
             topics = (f"back-{size}-{number}" for number in itertools.count())
             works = {OURS: lambda size=size, topics=topics: backfill(on, folder / f"{size}", next(topics))}
@@ -260,7 +268,23 @@ def export(on: Bench, topic: str, to: Path) -> None:
 
 
 def to_parquet(on: Bench, topic: str, to: Path) -> None:
-    on.source(THEIRS, topic).write.parquet(str(to))
+    """Writes a batch with the columns, codec and directories of an export; keeps no offsets, and merges no files."""
+    frame = on.connected(on.spark.read.format(THEIRS)).options(subscribe=topic, includeHeaders="true").load()
+    dated(frame).write.option("compression", "zstd").partitionBy("date").parquet(str(to))
+
+
+def stream_to_parquet(on: Bench, topic: str, to: Path) -> None:
+    """Writes each record once, by a stream that keeps its offsets, as an export does; merges no files."""
+    stream = on.connected(on.spark.readStream.format(THEIRS))
+    stream = stream.options(subscribe=topic, includeHeaders="true", startingOffsets="earliest").load()
+    writer = dated(stream).writeStream.format("parquet").option("compression", "zstd").partitionBy("date")
+    writer = writer.option("checkpointLocation", f"{to}-checkpoint").trigger(availableNow=True)
+    writer.start(str(to)).awaitTermination()
+
+
+def dated(frame: DataFrame) -> DataFrame:
+    """Adds the column that names the directories of an export; the session's time zone is UTC."""
+    return frame.withColumn("date", F.to_date("timestamp"))
 
 
 def backfill(on: Bench, place: Path, topic: str) -> None:
