@@ -51,11 +51,11 @@ def produce_response() -> ProduceResponse:
 
 def fetch_request(topics: int, partitions: int) -> FetchRequest:
     topic = FetchRequest.FetchTopic
-    asked = [
+    entries = [
         topic.FetchPartition(partition=index, fetch_offset=1, partition_max_bytes=1 << 20)
         for index in range(partitions)
     ]
-    named = [topic(topic_id=TOPIC_IDS[index], partitions=asked) for index in range(topics)]
+    named = [topic(topic_id=TOPIC_IDS[index], partitions=entries) for index in range(topics)]
     return FetchRequest(max_wait_ms=500, min_bytes=1, session_epoch=0, topics=named)
 
 

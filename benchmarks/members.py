@@ -57,7 +57,7 @@ class Member:
         self.connection = connection
         self.partitions = partitions
         self.group = group
-        self.asked: Request | None = None
+        self.in_flight: Request | None = None
         self.heartbeat_at = 0.0
         self.has_settled_at = -1
         """The generation or epoch in which the member has its assignment and has acknowledged it."""
@@ -67,7 +67,7 @@ class Member:
     def ask(self, request: Request) -> None:
         version = VERSIONS[type(request)]
         self.connection.sendall(load.framed(request.api_key, version, request.encode(version=version)))
-        self.asked = request
+        self.in_flight = request
 
     def receive(self) -> None:
         """Reads the available bytes; the last byte of a response triggers the next request."""
@@ -77,12 +77,12 @@ class Member:
         self._received += piece
         if len(self._received) < 4 or len(self._received) - 4 < struct.unpack_from(">i", self._received)[0]:
             return
-        assert self.asked is not None
+        assert self.in_flight is not None
         data, self._received = bytes(self._received), bytearray()
-        response = self.asked.response
-        version = VERSIONS[type(self.asked)]
+        response = self.in_flight.response
+        version = VERSIONS[type(self.in_flight)]
         answer = response.decode(data, version=version, at=8 + response.header_version(version))
-        self.asked, self.heartbeat_at = None, time.perf_counter() + HEARTBEAT_S
+        self.in_flight, self.heartbeat_at = None, time.perf_counter() + HEARTBEAT_S
         self.answered(answer)
 
     def start(self) -> None:
@@ -215,7 +215,7 @@ def come_together(
             now = time.perf_counter()
             assert now - began < PATIENCE_S, "the group does not settle"
             for member in members:
-                if member.asked is None and member.heartbeat_at <= now:
+                if member.in_flight is None and member.heartbeat_at <= now:
                     member.beat()
         return time.perf_counter() - began, time.process_time() - cpu_began
 

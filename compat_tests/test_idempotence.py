@@ -89,10 +89,10 @@ class Producer:
 
     def known(self) -> list[tuple[int, int, int]]:
         """Returns ids, epochs and last sequences of the partition's producer state."""
-        asked = DescribeProducersRequest.TopicRequest(name=TOPIC, partition_indexes=[0])
+        requested_topic = DescribeProducersRequest.TopicRequest(name=TOPIC, partition_indexes=[0])
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
-            found = self.client.ask(DescribeProducersRequest(topics=[asked]), 0)
+            found = self.client.ask(DescribeProducersRequest(topics=[requested_topic]), 0)
             (partition,) = found.topics[0].partitions  # type: ignore[attr-defined]
             if not partition.error_code:
                 return [

@@ -63,7 +63,7 @@ class OfLibrdkafka(Client):
     def work(self) -> None:
         producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all"})
         for number in self.numbers():
-            producer.produce(TOPIC, b"librdkafka %d" % number, on_delivery=self._told)
+            producer.produce(TOPIC, b"librdkafka %d" % number, on_delivery=self._on_delivery)
             producer.poll(0)
         if producer.flush(WITHIN_S):
             self.errors.append("records are not answered for")
@@ -74,7 +74,7 @@ class OfLibrdkafka(Client):
             yield number
             number += 1
 
-    def _told(self, error: KafkaError | None, message: Message) -> None:
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self.errors.append(error.str())
         else:

@@ -29,8 +29,8 @@ STEP_BYTES, STEP_S = 256 << 10, 0.002
 """A step copies that many bytes, or as many as that time allows, before the loop serves others."""
 TAIL_BYTES, TAIL_S = 4 << 20, 0.02
 """The same for records that were appended during the flush. Smaller steps would never catch up with a busy log."""
-ASKED_S: Final = 0.1
-"""How long a promotion waits before it asks again."""
+PROMOTION_RETRY_S: Final = 0.1
+"""The pause of a promotion that may not begin yet."""
 MAX_PAUSE_S: Final = 1.0
 """The longest wait before the limit of bytes per second is read again."""
 
@@ -316,7 +316,7 @@ class Moves:
         finally:
             self.promoting = None
         if not may_promote:
-            self._schedule(move, ASKED_S)
+            self._schedule(move, PROMOTION_RETRY_S)
             return
         self._copy_state(log, future)
         future.close()

@@ -39,12 +39,12 @@ class Load:
         number = 0
         while not self._stops.is_set():
             for partition in range(PARTITIONS):
-                self._producer.produce(self._topic, b"%d" % number, partition=partition, on_delivery=self._told)
+                self._producer.produce(self._topic, b"%d" % number, partition=partition, on_delivery=self._on_delivery)
             number += 1
             self._producer.poll(0.005)
         self._producer.flush(60)
 
-    def _told(self, error: KafkaError | None, message: Message) -> None:
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self.failures.append(error.str())
         else:

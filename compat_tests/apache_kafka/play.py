@@ -53,7 +53,7 @@ class Connection:
     def __init__(self, address: tuple[str, int], source: str | None = None) -> None:
         self.socket = socket.create_connection(address, PATIENCE, (source, 0) if source else None)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.asked: list[tuple[str, int, int]] = []
+        self.requests: list[tuple[str, int, int]] = []
         self.correlation_id = 0
 
     def send(self, data: bytes) -> None:
@@ -196,11 +196,11 @@ class Play:
         version = self.versions[step.api] if step.version is None else step.version
         body = self.resolve(step.body)
         connection.send(request_frame(step, body, version, connection.correlation_id))
-        connection.asked.append((step.api, version, connection.correlation_id))
+        connection.requests.append((step.api, version, connection.correlation_id))
 
     def receive(self, step: Step) -> None:
         """The answer to the oldest request on this connection that has none yet."""
-        api = self.connection(step.on).asked[0][0]
+        api = self.connection(step.on).requests[0][0]
         self.record(replace(step, api=api), self.take(step))
 
     def raw(self, step: Step) -> None:
@@ -215,7 +215,7 @@ class Play:
     def unanswered(self, step: Step) -> None:
         """Whether the oldest request is not answered: the answer to a later one comes first, or the connection ends."""
         connection = self.connection(step.on)
-        connection.asked.pop(0)
+        connection.requests.pop(0)
         connection.correlation_id += 1
         probe = Step("ask", "ApiVersions")
         connection.send(request_frame(probe, {}, 0, connection.correlation_id))
@@ -242,7 +242,7 @@ class Play:
 
     def take(self, step: Step) -> Any:
         connection = self.connection(step.on)
-        api, version, correlation_id = connection.asked.pop(0)
+        api, version, correlation_id = connection.requests.pop(0)
         answer = read_answer(connection.receive(step.within), api, version, correlation_id)
         if isinstance(answer, str):
             self.connections.pop(step.on).socket.close()  # the next step on it starts afresh

@@ -7,7 +7,7 @@ from the administrator's address, so that their names alone tell them apart.
 from typing import Any
 
 from .play import Step
-from .rights_steps import ASKED, DESCRIBE, THE_USER, TOKEN, USER, acl, steps_of
+from .rights_steps import DESCRIBE, REQUESTS, THE_USER, TOKEN, USER, acl, steps_of
 from .steps import ask, scenario
 
 CREATE_TOKENS, DESCRIBE_TOKENS = 13, 14
@@ -101,5 +101,5 @@ ABOUT_TOKENS = [
 
 SCENARIOS = [
     *ABOUT_TOKENS,
-    *(scenario("rights by login", api, *steps_of(api, ASKED[api][0], by_login=True)) for api in BY_LOGIN),
+    *(scenario("rights by login", api, *steps_of(api, REQUESTS[api][0], by_login=True)) for api in BY_LOGIN),
 ]

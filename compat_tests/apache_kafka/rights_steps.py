@@ -58,7 +58,7 @@ def grant(*rights: Right, by_login: bool = False) -> list[Step]:
     ]
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """The requests of an API, and the rights that count as some."""
 
     body: dict[str, Any]
@@ -219,32 +219,34 @@ def share_partitions(*names: str) -> list[dict[str, Any]]:
     return [{"TopicId": f"$id {name}", "Partitions": rows} for name in names]
 
 
-ASKED: dict[str, list[Asked]] = {
-    **{api: [Asked(BODIES[api], ((CLUSTER, operation, ""),))] for api, operation in ON_CLUSTER.items()},
+REQUESTS: dict[str, list[Requested]] = {
+    **{api: [Requested(BODIES[api], ((CLUSTER, operation, ""),))] for api, operation in ON_CLUSTER.items()},
     "DescribeUserScramCredentials": [
-        Asked(BODIES["DescribeUserScramCredentials"], ((CLUSTER, DESCRIBE, ""),)),
-        Asked({"Users": None}, ((CLUSTER, DESCRIBE, ""),), name="of all users", within=2.0),
+        Requested(BODIES["DescribeUserScramCredentials"], ((CLUSTER, DESCRIBE, ""),)),
+        Requested({"Users": None}, ((CLUSTER, DESCRIBE, ""),), name="of all users", within=2.0),
     ],
     "Produce": [
-        Asked(produced(*T), ((TOPIC, WRITE, "~t"),)),
-        Asked(produced("~u", Acks=0), (DESCRIBE_T,), name="acks=0", within=1.0),
-        Asked(WRITTEN, ((TOPIC, WRITE, "~t"),), name="in a transaction, without the transactional id"),
-        Asked(WRITTEN, (WRITE_X, (TOPIC, WRITE, "~t")), name="in a transaction"),
-        Asked(
+        Requested(produced(*T), ((TOPIC, WRITE, "~t"),)),
+        Requested(produced("~u", Acks=0), (DESCRIBE_T,), name="acks=0", within=1.0),
+        Requested(WRITTEN, ((TOPIC, WRITE, "~t"),), name="in a transaction, without the transactional id"),
+        Requested(WRITTEN, (WRITE_X, (TOPIC, WRITE, "~t")), name="in a transaction"),
+        Requested(
             produced("~t", batch=IN_A_TRANSACTION), (WRITE_X, (TOPIC, WRITE, "~t")), name="in a transaction of no id"
         ),
     ],
     "Fetch": [
-        Asked(fetched(*T), (READ_T,)),
-        Asked(fetched(*T, ReplicaId=7, ReplicaState={"ReplicaId": 7, "ReplicaEpoch": 1}), (READ_T,), name="follower"),
+        Requested(fetched(*T), (READ_T,)),
+        Requested(
+            fetched(*T, ReplicaId=7, ReplicaState={"ReplicaId": 7, "ReplicaEpoch": 1}), (READ_T,), name="follower"
+        ),
     ],
     "ListOffsets": [
-        Asked(
+        Requested(
             {"ReplicaId": -1, "Topics": named(*T, Partitions=[{"PartitionIndex": 0, "Timestamp": -1}])}, (DESCRIBE_T,)
         )
     ],
     "Metadata": [
-        Asked(
+        Requested(
             {
                 "Topics": [{"Name": name} for name in ("~t", "~u", "~none")],
                 "AllowAutoTopicCreation": False,
@@ -253,22 +255,22 @@ ASKED: dict[str, list[Asked]] = {
             },
             (DESCRIBE_T, (TOPIC, DESCRIBE, "~none"), (CLUSTER, ALTER, "")),
         ),
-        Asked(
+        Requested(
             {"Topics": [{"TopicId": f"$id {name}", "Name": None} for name in T], "AllowAutoTopicCreation": False},
             (DESCRIBE_T,),
             versions="12+",
             name="by id",
         ),
-        Asked(
+        Requested(
             {"Topics": [{"Name": "~new"}, {"Name": "~t"}], "AllowAutoTopicCreation": True},
             (DESCRIBE_T, (TOPIC, DESCRIBE, "~new")),
             versions="4+",
             name="creation",
         ),
     ],
-    "OffsetCommit": [Asked(commits(*T), (READ_GROUP, READ_T))],
+    "OffsetCommit": [Requested(commits(*T), (READ_GROUP, READ_T))],
     "OffsetFetch": [
-        Asked(
+        Requested(
             {
                 "GroupId": "~g",
                 "Topics": named(*T, PartitionIndexes=[0]),
@@ -277,7 +279,7 @@ ASKED: dict[str, list[Asked]] = {
             (DESCRIBE_GROUP, DESCRIBE_T),
             before=OFFSETS,
         ),
-        Asked(
+        Requested(
             {"GroupId": "~g", "Topics": None, "Groups": [{"GroupId": "~g", "Topics": None}]},
             (DESCRIBE_GROUP, DESCRIBE_T),
             before=OFFSETS,
@@ -286,48 +288,48 @@ ASKED: dict[str, list[Asked]] = {
         ),
     ],
     "FindCoordinator": [
-        Asked({"Key": "~g", "KeyType": 0, "CoordinatorKeys": ["~g", "~h"]}, (DESCRIBE_GROUP,)),
-        Asked(
+        Requested({"Key": "~g", "KeyType": 0, "CoordinatorKeys": ["~g", "~h"]}, (DESCRIBE_GROUP,)),
+        Requested(
             {"Key": "~x", "KeyType": 1, "CoordinatorKeys": ["~x", "~y"]},
             ((TXN, DESCRIBE, "~x"),),
             versions="1+",
             name="transactions",
         ),
-        Asked(
+        Requested(
             {"KeyType": 2, "CoordinatorKeys": ["~g:AAAAAAAAAAAAAAAAAAAAAA:0"]},
             ((CLUSTER, ACTION, ""),),
             versions="6",
             name="shares",
         ),
     ],
-    "JoinGroup": [Asked(join_body("~g", SessionTimeoutMs=600), (READ_GROUP,))],
-    "Heartbeat": [Asked(BY_GROUP, (READ_GROUP,))],
-    "LeaveGroup": [Asked({"GroupId": "~g", "MemberId": "m", "Members": [{"MemberId": "m"}]}, (READ_GROUP,))],
+    "JoinGroup": [Requested(join_body("~g", SessionTimeoutMs=600), (READ_GROUP,))],
+    "Heartbeat": [Requested(BY_GROUP, (READ_GROUP,))],
+    "LeaveGroup": [Requested({"GroupId": "~g", "MemberId": "m", "Members": [{"MemberId": "m"}]}, (READ_GROUP,))],
     "SyncGroup": [
-        Asked({**BY_GROUP, "ProtocolType": "consumer", "ProtocolName": "range", "Assignments": []}, (READ_GROUP,)),
-        Asked(
+        Requested({**BY_GROUP, "ProtocolType": "consumer", "ProtocolName": "range", "Assignments": []}, (READ_GROUP,)),
+        Requested(
             {**BY_GROUP, "ProtocolType": None, "ProtocolName": None, "Assignments": []},
             (READ_GROUP,),
             name="without protocol",
         ),
     ],
     "DescribeGroups": [
-        Asked(
+        Requested(
             {"Groups": ["~g", "~h", "~nobody"], "IncludeAuthorizedOperations": True},
             (DESCRIBE_GROUP, (GROUP, READ, "~nobody")),
             before=OFFSETS,
         )
     ],
     "ListGroups": [
-        Asked({}, (DESCRIBE_GROUP,), before=OFFSETS),
-        Asked({}, ((CLUSTER, DESCRIBE, ""),), before=OFFSETS, name="cluster"),
+        Requested({}, (DESCRIBE_GROUP,), before=OFFSETS),
+        Requested({}, ((CLUSTER, DESCRIBE, ""),), before=OFFSETS, name="cluster"),
     ],
     "CreateTopics": [
-        Asked(created("~a", "~b", "~t", "~d", "~d", "__cluster_metadata"), ((TOPIC, CREATE, "~a"),)),
-        Asked(created("~e"), ((CLUSTER, CREATE, ""), (TOPIC, DESCRIBE_CONFIGS, "~e")), name="cluster"),
+        Requested(created("~a", "~b", "~t", "~d", "~d", "__cluster_metadata"), ((TOPIC, CREATE, "~a"),)),
+        Requested(created("~e"), ((CLUSTER, CREATE, ""), (TOPIC, DESCRIBE_CONFIGS, "~e")), name="cluster"),
     ],
     "DeleteTopics": [
-        Asked(
+        Requested(
             {
                 "TopicNames": ["~t", "~u", "~none"],
                 "Topics": [{"Name": name, "TopicId": bytes(16)} for name in ("~t", "~u", "~none")],
@@ -335,7 +337,7 @@ ASKED: dict[str, list[Asked]] = {
             },
             ((TOPIC, DELETE, "~t"), (TOPIC, DESCRIBE, "~u")),
         ),
-        Asked(
+        Requested(
             {"Topics": [{"Name": None, "TopicId": f"$id {name}"} for name in T], "TimeoutMs": 9000},
             ((TOPIC, DESCRIBE, "~u"),),
             versions="6",
@@ -343,22 +345,22 @@ ASKED: dict[str, list[Asked]] = {
         ),
     ],
     "DeleteRecords": [
-        Asked(
+        Requested(
             {"Topics": named(*T, Partitions=[{"PartitionIndex": 0, "Offset": 0}]), "TimeoutMs": 9000},
             ((TOPIC, DELETE, "~t"),),
         )
     ],
     "InitProducerId": [
-        Asked({"TransactionalId": None, "TransactionTimeoutMs": 9000}, ((TOPIC, WRITE, "~t"),)),
-        Asked(
+        Requested({"TransactionalId": None, "TransactionTimeoutMs": 9000}, ((TOPIC, WRITE, "~t"),)),
+        Requested(
             {"TransactionalId": None, "TransactionTimeoutMs": 9000},
             ((CLUSTER, IDEMPOTENT, ""),),
             name="idempotent write",
         ),
-        Asked({"TransactionalId": "~x", "TransactionTimeoutMs": 9000}, (WRITE_X,), name="transactional"),
+        Requested({"TransactionalId": "~x", "TransactionTimeoutMs": 9000}, (WRITE_X,), name="transactional"),
     ],
     "OffsetForLeaderEpoch": [
-        Asked(
+        Requested(
             {
                 "ReplicaId": -1,
                 "Topics": [{"Topic": name, "Partitions": [{"Partition": 0, "LeaderEpoch": 0}]} for name in T],
@@ -367,41 +369,43 @@ ASKED: dict[str, list[Asked]] = {
         )
     ],
     "AddPartitionsToTxn": [
-        Asked(
+        Requested(
             add_body("~x", (("~t", (0,)), ("~u", (0,)), ("~none", (0,))), pid=900_000_001),
             (WRITE_X, (TOPIC, WRITE, "~t"), (TOPIC, WRITE, "~none")),
         )
     ],
     "AddOffsetsToTxn": [
-        Asked({"TransactionalId": "~x", "ProducerId": 900_000_001, "ProducerEpoch": 0, "GroupId": "~g"}, (WRITE_X,))
+        Requested({"TransactionalId": "~x", "ProducerId": 900_000_001, "ProducerEpoch": 0, "GroupId": "~g"}, (WRITE_X,))
     ],
     "EndTxn": [
-        Asked({"TransactionalId": "~x", "ProducerId": 900_000_001, "ProducerEpoch": 0, "Committed": True}, (WRITE_X,))
+        Requested(
+            {"TransactionalId": "~x", "ProducerId": 900_000_001, "ProducerEpoch": 0, "Committed": True}, (WRITE_X,)
+        )
     ],
     "TxnOffsetCommit": [
-        Asked(IN_TRANSACTION, (WRITE_X,), name="no group"),
-        Asked(IN_TRANSACTION, (WRITE_X, READ_GROUP, READ_T)),
+        Requested(IN_TRANSACTION, (WRITE_X,), name="no group"),
+        Requested(IN_TRANSACTION, (WRITE_X, READ_GROUP, READ_T)),
     ],
     "DescribeConfigs": [
-        Asked(
+        Requested(
             resources(*CONFIGS, ConfigurationKeys=["cleanup.policy"]),
             ((TOPIC, DESCRIBE_CONFIGS, "~t"), (GROUP, DESCRIBE_CONFIGS, "~g")),
         )
     ],
     "AlterConfigs": [
-        Asked(
+        Requested(
             resources(*CONFIGS, Configs=[]) | {"ValidateOnly": True},
             ((TOPIC, ALTER_CONFIGS, "~t"), (GROUP, ALTER_CONFIGS, "~g")),
         )
     ],
     "IncrementalAlterConfigs": [
-        Asked(
+        Requested(
             resources(*CONFIGS, (2, "~t"), Configs=[]) | {"ValidateOnly": True},
             ((TOPIC, ALTER_CONFIGS, "~t"), (GROUP, ALTER_CONFIGS, "~g")),
         )
     ],
     "CreatePartitions": [
-        Asked(
+        Requested(
             {
                 "Topics": [{"Name": name, "Count": 2, "Assignments": None} for name in (*T, "~d", "~d")],
                 "TimeoutMs": 9000,
@@ -409,21 +413,21 @@ ASKED: dict[str, list[Asked]] = {
             ((TOPIC, ALTER, "~t"),),
         )
     ],
-    "DeleteGroups": [Asked({"GroupsNames": ["~g", "~h"]}, ((GROUP, DELETE, "~g"),), before=OFFSETS)],
+    "DeleteGroups": [Requested({"GroupsNames": ["~g", "~h"]}, ((GROUP, DELETE, "~g"),), before=OFFSETS)],
     "OffsetDelete": [
-        Asked(
+        Requested(
             {"GroupId": "~g", "Topics": named(*T, Partitions=[{"PartitionIndex": 0}])},
             ((GROUP, DELETE, "~g"), READ_T),
             before=OFFSETS,
         )
     ],
-    "DescribeCluster": [Asked({"IncludeClusterAuthorizedOperations": True}, ((CLUSTER, ALTER, ""),))],
-    "DescribeProducers": [Asked({"Topics": named(*T, PartitionIndexes=[0])}, (READ_T,))],
-    "DescribeTransactions": [Asked({"TransactionalIds": ["~x", "~y"]}, ((TXN, DESCRIBE, "~x"),))],
-    "ListTransactions": [Asked({"StateFilters": [], "ProducerIdFilters": []}, ((TXN, DESCRIBE, "~x"),))],
+    "DescribeCluster": [Requested({"IncludeClusterAuthorizedOperations": True}, ((CLUSTER, ALTER, ""),))],
+    "DescribeProducers": [Requested({"Topics": named(*T, PartitionIndexes=[0])}, (READ_T,))],
+    "DescribeTransactions": [Requested({"TransactionalIds": ["~x", "~y"]}, ((TXN, DESCRIBE, "~x"),))],
+    "ListTransactions": [Requested({"StateFilters": [], "ProducerIdFilters": []}, ((TXN, DESCRIBE, "~x"),))],
     "DescribeTopicPartitions": [  # of several hidden topics the order means nothing
-        Asked({"Topics": named("~t"), "ResponsePartitionLimit": 10}, (DESCRIBE_T,)),
-        Asked(
+        Requested({"Topics": named("~t"), "ResponsePartitionLimit": 10}, (DESCRIBE_T,)),
+        Requested(
             {"Topics": named("~t", "~u"), "ResponsePartitionLimit": 10},
             ((TOPIC, READ, "~u"),),
             before=tuple(grant(DESCRIBE_T)),
@@ -431,17 +435,23 @@ ASKED: dict[str, list[Asked]] = {
         ),
     ],
     "ConsumerGroupHeartbeat": [
-        Asked(heartbeat(), ((GROUP, READ, "~n"),)),
-        Asked(heartbeat(SubscribedTopicNames=["~t", "~u"]), ((GROUP, READ, "~n"), DESCRIBE_T), name="a hidden topic"),
+        Requested(heartbeat(), ((GROUP, READ, "~n"),)),
+        Requested(
+            heartbeat(SubscribedTopicNames=["~t", "~u"]), ((GROUP, READ, "~n"), DESCRIBE_T), name="a hidden topic"
+        ),
     ],
     "ConsumerGroupDescribe": [
-        Asked({"GroupIds": ["~g", "~h"], "IncludeAuthorizedOperations": True}, (DESCRIBE_GROUP,))
+        Requested({"GroupIds": ["~g", "~h"], "IncludeAuthorizedOperations": True}, (DESCRIBE_GROUP,))
     ],
-    "ShareGroupHeartbeat": [Asked(SHARING, ((GROUP, READ, "~n"),))],
-    "ShareGroupDescribe": [Asked({"GroupIds": ["~g", "~h"], "IncludeAuthorizedOperations": True}, (DESCRIBE_GROUP,))],
-    "StreamsGroupDescribe": [Asked({"GroupIds": ["~g", "~h"], "IncludeAuthorizedOperations": True}, (DESCRIBE_GROUP,))],
+    "ShareGroupHeartbeat": [Requested(SHARING, ((GROUP, READ, "~n"),))],
+    "ShareGroupDescribe": [
+        Requested({"GroupIds": ["~g", "~h"], "IncludeAuthorizedOperations": True}, (DESCRIBE_GROUP,))
+    ],
+    "StreamsGroupDescribe": [
+        Requested({"GroupIds": ["~g", "~h"], "IncludeAuthorizedOperations": True}, (DESCRIBE_GROUP,))
+    ],
     "StreamsGroupHeartbeat": [
-        Asked(
+        Requested(
             {
                 "GroupId": "~n",
                 "MemberId": "m",
@@ -457,7 +467,7 @@ ASKED: dict[str, list[Asked]] = {
         )
     ],
     "DescribeShareGroupOffsets": [
-        Asked(
+        Requested(
             {
                 "Groups": [
                     {"GroupId": group, "Topics": [{"TopicName": name, "Partitions": [0]} for name in T]}
@@ -468,7 +478,7 @@ ASKED: dict[str, list[Asked]] = {
         )
     ],
     "AlterShareGroupOffsets": [
-        Asked(
+        Requested(
             {
                 "GroupId": "~g",
                 "Topics": [{"TopicName": name, "Partitions": [{"PartitionIndex": 0, "StartOffset": 0}]} for name in T],
@@ -477,16 +487,16 @@ ASKED: dict[str, list[Asked]] = {
         )
     ],
     "DeleteShareGroupOffsets": [
-        Asked({"GroupId": "~g", "Topics": [{"TopicName": name} for name in T]}, ((GROUP, DELETE, "~g"), READ_T))
+        Requested({"GroupId": "~g", "Topics": [{"TopicName": name} for name in T]}, ((GROUP, DELETE, "~g"), READ_T))
     ],
     "ShareFetch": [
-        Asked({**SHARE_FETCH, "ShareSessionEpoch": -1, "Topics": []}, (READ_GROUP,)),
-        Asked(
+        Requested({**SHARE_FETCH, "ShareSessionEpoch": -1, "Topics": []}, (READ_GROUP,)),
+        Requested(
             {**SHARE_FETCH, "ShareSessionEpoch": -1, "Topics": share_partitions(*T)},
             (READ_GROUP, READ_T),
             name="acknowledging",
         ),
-        Asked(
+        Requested(
             {
                 **SHARE_FETCH,
                 "ShareSessionEpoch": 0,
@@ -498,32 +508,34 @@ ASKED: dict[str, list[Asked]] = {
         ),
     ],
     "ShareAcknowledge": [
-        Asked({**SESSION_MEMBER, "ShareSessionEpoch": -1, "Topics": share_partitions(*T)}, (READ_GROUP, READ_T)),
-        Asked({**SESSION_MEMBER, "ShareSessionEpoch": 1, "Topics": share_partitions(*T)}, (READ_T,), name="no group"),
-        Asked(
+        Requested({**SESSION_MEMBER, "ShareSessionEpoch": -1, "Topics": share_partitions(*T)}, (READ_GROUP, READ_T)),
+        Requested(
+            {**SESSION_MEMBER, "ShareSessionEpoch": 1, "Topics": share_partitions(*T)}, (READ_T,), name="no group"
+        ),
+        Requested(
             {**SESSION_MEMBER, "ShareSessionEpoch": 1, "Topics": share_partitions("~u")}, (READ_GROUP,), name="no topic"
         ),
     ],
-    "CreateAcls": [Asked({"Creations": [acl(TOPIC, READ, "~t"), acl(TOPIC, READ, "")]}, ((CLUSTER, ALTER, ""),))],
-    "DeleteAcls": [Asked({"Filters": [ANY_ACL, ANY_ACL]}, ((CLUSTER, ALTER, ""),))],
+    "CreateAcls": [Requested({"Creations": [acl(TOPIC, READ, "~t"), acl(TOPIC, READ, "")]}, ((CLUSTER, ALTER, ""),))],
+    "DeleteAcls": [Requested({"Filters": [ANY_ACL, ANY_ACL]}, ((CLUSTER, ALTER, ""),))],
     "UpdateFeatures": [
-        Asked(
+        Requested(
             {"timeoutMs": 9000, "FeatureUpdates": [{"Feature": "no.such", "MaxVersionLevel": 1}]},
             ((CLUSTER, ALTER, ""),),
         )
     ],
-    "AlterClientQuotas": [Asked({"Entries": [], "ValidateOnly": True}, ((CLUSTER, ALTER_CONFIGS, ""),))],
+    "AlterClientQuotas": [Requested({"Entries": [], "ValidateOnly": True}, ((CLUSTER, ALTER_CONFIGS, ""),))],
 }
 
 
-def steps_of(api: str, asked: Asked, *, by_login: bool = False) -> Iterable[Any]:
+def steps_of(api: str, request: Requested, *, by_login: bool = False) -> Iterable[Any]:
     """The stranger sends the request without rights and with some; then the administrator does."""
     mine = api in ("ListGroups", "ListTransactions", "ListConfigResources")
-    question = partial(ask, api, mine=mine, within=asked.within, **asked.body)
+    question = partial(ask, api, mine=mine, within=request.within, **request.body)
     stranger = "user" if by_login else "stranger"
-    yield from (create("~t"), create("~u"), seed("~t", "a"), seed("~u", "a"), *asked.before)
+    yield from (create("~t"), create("~u"), seed("~t", "a"), seed("~u", "a"), *request.before)
     yield question(on=stranger)
-    yield grant(*asked.some, by_login=by_login)
+    yield grant(*request.some, by_login=by_login)
     yield question(on=stranger)
     yield question()
 
@@ -673,8 +685,8 @@ SCENARIOS = [
     BY_REGEX,
     IN_SESSION,
     *(
-        scenario(f"rights {asked.name}".strip(), api, *steps_of(api, asked), versions=asked.versions)
-        for api, those in ASKED.items()
-        for asked in those
+        scenario(f"rights {request.name}".strip(), api, *steps_of(api, request), versions=request.versions)
+        for api, those in REQUESTS.items()
+        for request in those
     ),
 ]

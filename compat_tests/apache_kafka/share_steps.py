@@ -49,7 +49,7 @@ def share_fetch(
     forgotten: dict[str, list[int]] = {}
     for topic, index in forget:
         forgotten.setdefault(topic, []).append(index)
-    asked = {
+    fields = {
         "MaxWaitMs": 50,
         "MinBytes": 1,
         "MaxBytes": 1 << 20,
@@ -77,7 +77,7 @@ def share_fetch(
             )
         ),
         ForgottenTopicsData=[{"TopicId": f"$id {topic}", "Partitions": each} for topic, each in forgotten.items()],
-        **asked,
+        **fields,
     )
 
 

@@ -377,12 +377,12 @@ def committed_body(
     group: str = "~g", topic: str | None = "~t", partitions: tuple[int, ...] = (0,), **more: Any
 ) -> dict[str, Any]:
     """Returns an OffsetFetch in the form of each version; without a topic it requests all topics."""
-    asked = None if topic is None else [{"Name": topic, "PartitionIndexes": list(partitions)}]
+    entries = None if topic is None else [{"Name": topic, "PartitionIndexes": list(partitions)}]
     by_id = (
         None if topic is None else [{"Name": topic, "TopicId": f"$id {topic}", "PartitionIndexes": list(partitions)}]
     )
     inner = {name: more.pop(name) for name in ("MemberId", "MemberEpoch") if name in more}
-    return {"GroupId": group, "Topics": asked, "Groups": [{"GroupId": group, "Topics": by_id, **inner}], **more}
+    return {"GroupId": group, "Topics": entries, "Groups": [{"GroupId": group, "Topics": by_id, **inner}], **more}
 
 
 def committed(

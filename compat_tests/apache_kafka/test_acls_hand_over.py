@@ -61,13 +61,13 @@ def refusals(path: Path) -> list[str]:
 def test_there_and_back(kafka_jars: Path, tmp_path: Path) -> None:
     theirs, ours = apache_on(tmp_path, GUARDED), barnabas_on(tmp_path, GUARDED)
     ours.port = theirs.port
-    asked = (ALL_ACLS, REFUSED, JOINED)
+    requests = (ALL_ACLS, REFUSED, JOINED)
     with running(ours):
         played(ours, ask("CreateAcls", v=3, quiet=True, Creations=HELD))
-        first, *mine = played(ours, *asked)
+        first, *mine = played(ours, *requests)
     assert len(listed(first)) == len(HELD)
     with running(theirs):
-        found, *answers = played(theirs, *asked)
+        found, *answers = played(theirs, *requests)
         assert (listed(found), answers) == (listed(first), mine)
         assert refusals(theirs.log) == refusals(ours.output) != []
         gone = {**ANY_ACL, "ResourceNameFilter": "orders", "PatternTypeFilter": 3}

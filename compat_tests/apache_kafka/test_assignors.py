@@ -142,7 +142,7 @@ def test_the_same_hashes(java_program: JavaProgram) -> None:
             )
             for name in ("orders", "a" * 249, f"ü{size}")
         }
-        asked = {
+        hashed = {
             topic_id.hex(): {
                 "name": topic.name,
                 "partitions": [
@@ -155,4 +155,4 @@ def test_the_same_hashes(java_program: JavaProgram) -> None:
         for topic_id, topic in topics.items():
             topic.id = topic_id
             hashes[topic.name] = topic_hash(topic, brokers)
-        assert ask(java_program, topics=asked) == {**hashes, "": group_hash(hashes)}
+        assert ask(java_program, topics=hashed) == {**hashes, "": group_hash(hashes)}

@@ -47,7 +47,7 @@ def test_commands_are_let_in(secured: Secured, run: Run, listener: str) -> None:
     assert read.stdout.splitlines() == ["a record"]
 
 
-def test_a_wrong_password_is_told(secured: Secured, run: Run) -> None:
+def test_a_wrong_password(secured: Secured, run: Run) -> None:
     refused = run(secured.properties("scram", password="wrong"), "topics", "--list")
     assert refused.exit_code == 1
     assert "refuses this client" in refused.output and "sasl.mechanism and credentials" in refused.output

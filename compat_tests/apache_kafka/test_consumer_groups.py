@@ -50,11 +50,11 @@ class Client:
         self.saved: dict[str, Any] = {}
         self.owned: dict[str, Any] = {}
 
-    def ask(self, bootstrap: str, *asked: Any) -> list[Any]:
+    def ask(self, bootstrap: str, *requests: Any) -> list[Any]:
         host, _, port = bootstrap.partition(":")
         run = Play((host, int(port)), "", {"ConsumerGroupHeartbeat": 1, "OffsetCommit": 9})
         run.saved = self.saved
-        run.run([each for some in asked for each in (some if isinstance(some, list) else [some])])
+        run.run([each for some in requests for each in (some if isinstance(some, list) else [some])])
         return [answer for _, _, answer in run.transcript]
 
     def turn(self, bootstrap: str, name: str, what: int) -> Any:
@@ -99,10 +99,10 @@ class Client:
 
     def records(self, bootstrap: str) -> list[list[tuple[str, str | None]]]:
         """Returns the records of each partition of the log, in order, without what differs between brokers."""
-        asked = [fetch("__consumer_offsets", 0, partition=at, v=12, PartitionMaxBytes=1 << 24) for at in KEPT_IN]
+        requests = [fetch("__consumer_offsets", 0, partition=at, v=12, PartitionMaxBytes=1 << 24) for at in KEPT_IN]
         names = {topic_id: name.encode() for name, topic_id in self.saved.items() if isinstance(topic_id, bytes)}
         results = []
-        for answer in self.ask(bootstrap, *asked):
+        for answer in self.ask(bootstrap, *requests):
             assert error_codes(answer) == {0}
             records = []
             for key, value in contents(answer["Responses"][0]["Partitions"][0]["Records"] or b""):

@@ -258,11 +258,11 @@ def test_records_of_internal_topics(data: Path, theirs: Callable[..., str], topi
         if "key: {" in key:
             check_same(json.loads(key.partition("key: ")[2])["data"], mine["key"])
         if payload != "<DELETE>" and mine["value"] is not None:
-            told_ = json.loads(payload)
-            check_same(told_["data"], mine["value"])
-            assert int(told_["version"]) == mine["value"]["version"]
+            printed = json.loads(payload)
+            check_same(printed["data"], mine["value"])
+            assert int(printed["version"]) == mine["value"]["version"]
             if topic == "__cluster_metadata":
-                assert told_["type"].replace("_", "").lower() == mine["value"]["type"].lower()
+                assert printed["type"].replace("_", "").lower() == mine["value"]["type"].lower()
 
 
 def check_same(theirs_: Any, mine: Any) -> None:

@@ -223,10 +223,10 @@ def test_the_answers_are_those_of_two_nodes_of_apache_kafka(
         found = answers(port)
         of_alice = answers_to_alice(port, secured)
         apis, forwarded = promised(controller_port), promised(port)
-    asked = [*(f"{name} v{version}" for name, version, _ in REQUESTS), "auto", "auto's partitions", "coordinator"]
-    assert dict(enumerate(zip(asked, found, strict=True))) == dict(enumerate(zip(asked, expected[0], strict=True)))
-    asked = [f"{name} v{version}" for name, version, _ in OF_ALICE]
-    assert dict(enumerate(zip(asked, of_alice, strict=True))) == dict(enumerate(zip(asked, expected[2], strict=True)))
+    names = [*(f"{name} v{version}" for name, version, _ in REQUESTS), "auto", "auto's partitions", "coordinator"]
+    assert dict(enumerate(zip(names, found, strict=True))) == dict(enumerate(zip(names, expected[0], strict=True)))
+    names = [f"{name} v{version}" for name, version, _ in OF_ALICE]
+    assert dict(enumerate(zip(names, of_alice, strict=True))) == dict(enumerate(zip(names, expected[2], strict=True)))
     if (controllers, brokers) == ("apache", "ours"):
         common = {key: versions for key, versions in forwarded.items() if key in FORWARDABLE - {64}}
         assert common == {key: apis[key] for key in common}

@@ -159,7 +159,7 @@ def broker(request: pytest.FixtureRequest, kafka_jars: Any) -> Any:
 VIEWS = (["--offsets"], ["--offsets", "--verbose"], ["--members"], ["--members", "--verbose"])
 
 
-def test_what_is_told(broker: Any) -> None:
+def test_descriptions(broker: Any) -> None:
     with groups_on(broker) as found:
         for group, tool in ((found.consumers, found.tools.groups), (found.sharers, found.tools.shares)):
             for view in VIEWS:

@@ -41,7 +41,7 @@ from .steps import ask
 
 pytestmark = pytest.mark.xdist_group("hand_over")
 OUT_OF_ORDER, OK = 45, 0
-THE_TEST_ASKED_FOR_IT = (r"Error processing append operation on partition \S+:counted-0",)
+CAUSED_BY_THE_TEST = (r"Error processing append operation on partition \S+:counted-0",)
 """Apache Kafka's log lines about a refused batch out of order."""
 
 
@@ -67,8 +67,8 @@ def by_apache(bootstrap: str) -> None:
 
 def guarded(bootstrap: str) -> list[Any]:
     """Returns contents that Barnabas keeps and does not use, a credential; makes them if they are missing."""
-    asked = ask("DescribeUserScramCredentials", v=0, Users=None)
-    (credentials,) = found = play(bootstrap, asked)
+    request = ask("DescribeUserScramCredentials", v=0, Users=None)
+    (credentials,) = found = play(bootstrap, request)
     if credentials["Results"]:
         return found
     credential = {"Name": "olga", "Mechanism": 1, "Iterations": 8192, "Salt": b"salt", "SaltedPassword": b"secret"}
@@ -161,7 +161,7 @@ def ours_and_theirs(kafka_jars: Path, tmp_path: Path) -> Iterator[tuple[Any, Apa
     ours = barnabas_on(tmp_path)
     ours.port = theirs.port
     yield ours, theirs
-    assert not complaints(theirs.log, THE_TEST_ASKED_FOR_IT)
+    assert not complaints(theirs.log, CAUSED_BY_THE_TEST)
     assert not ours.complaints()
 
 
@@ -294,5 +294,5 @@ def test_a_directory_that_apache_kafka_made(kafka_jars: Path, tmp_path: Path, ma
     with running(theirs) as bootstrap:
         assert not differences(facts(bootstrap), added)
         goes_on(bootstrap, counting, 5)
-    assert not complaints(theirs.log, THE_TEST_ASKED_FOR_IT)
+    assert not complaints(theirs.log, CAUSED_BY_THE_TEST)
     assert not ours.complaints()

@@ -40,7 +40,7 @@ DUMP = "org.apache.kafka.tools.DumpLogSegments"
 CHOSEN_BY_THE_BROKER = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
-class Told:
+class Node:
     """One of the two brokers, with its directories ``a`` and ``b``, and the tools with its address."""
 
     def __init__(self, broker: Any, directories: list[Path], tools: Tools) -> None:
@@ -93,7 +93,7 @@ class Told:
 
 
 @contextmanager
-def started(kind: str, home: Path) -> Iterator[Told]:
+def started(kind: str, home: Path) -> Iterator[Node]:
     directories = [home / "a", home / "b"]
     settings = {"log.dirs": ",".join(map(str, directories)), "node.id": "1", "auto.create.topics.enable": "false"}
     with ExitStack() as stack:
@@ -107,7 +107,7 @@ def started(kind: str, home: Path) -> Iterator[Told]:
         stack.callback(tools.process.kill)
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
-        yield Told(broker, directories, tools)
+        yield Node(broker, directories, tools)
 
 
 def kinds() -> list[str]:
@@ -181,8 +181,8 @@ def written(bootstrap: str, count: int) -> dict[int, list[tuple[int, str, int]]]
 
 def epochs(bootstrap: str) -> list[tuple[int, int]]:
     """Returns epoch and end offset of each epoch of partition 0, up to the last one."""
-    asked = [{"Partition": 0, "LeaderEpoch": epoch, "CurrentLeaderEpoch": -1} for epoch in range(-1, 30)]
-    topics = [{"Topic": moving.TOPIC, "Partitions": asked}]
+    entries = [{"Partition": 0, "LeaderEpoch": epoch, "CurrentLeaderEpoch": -1} for epoch in range(-1, 30)]
+    topics = [{"Topic": moving.TOPIC, "Partitions": entries}]
     (answer,) = play(bootstrap, ask("OffsetForLeaderEpoch", v=4, ReplicaId=-1, Topics=topics))
     started = [(each["LeaderEpoch"], each["EndOffset"]) for each in answer["Topics"][0]["Partitions"]]
     assert started[0] == (-1, -1)

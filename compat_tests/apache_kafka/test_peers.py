@@ -50,7 +50,7 @@ def configs(secured: Secured, mechanism: str = "", password: str = "secret") -> 
     }
 
 
-def asked(address: str, protocol: str, given: dict[str, str], *, seconds: float = 0.0) -> tuple[Any, Any]:
+def metadata_of(address: str, protocol: str, given: dict[str, str], *, seconds: float = 0.0) -> tuple[Any, Any]:
     """Asks Apache Kafka for its topics again and again in that time, by one connection.
 
     :returns: the last response and error, and the connection
@@ -88,12 +88,12 @@ def topics(answer: tuple[Any, Any]) -> list[str]:
 
 
 def test_tls_with_a_certificate_of_ours(secured: Secured) -> None:
-    assert topics(asked(secured.tls, "SSL", configs(secured))[0]) == ["orders"]
+    assert topics(metadata_of(secured.tls, "SSL", configs(secured))[0]) == ["orders"]
 
 
 def test_tls_without_one(secured: Secured) -> None:
     given = {name: value for name, value in configs(secured).items() if "keystore" not in name}
-    (_, error), _ = asked(secured.tls, "SSL", given)
+    (_, error), _ = metadata_of(secured.tls, "SSL", given)
     assert isinstance(error, NetworkException)
 
 
@@ -107,19 +107,19 @@ def test_tls_without_one(secured: Secured) -> None:
     ],
 )
 def test_mechanisms(secured: Secured, listener: str, protocol: str, mechanism: str) -> None:
-    answer, _ = asked(getattr(secured, listener), protocol, configs(secured, mechanism))
+    answer, _ = metadata_of(getattr(secured, listener), protocol, configs(secured, mechanism))
     assert topics(answer) == ["orders"]
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
 def test_a_wrong_password(secured: Secured, mechanism: str, caplog: pytest.LogCaptureFixture) -> None:
-    (_, error), _ = asked(secured.plain, "SASL_SSL", configs(secured, mechanism, "wrong"))
+    (_, error), _ = metadata_of(secured.plain, "SASL_SSL", configs(secured, mechanism, "wrong"))
     assert isinstance(error, NetworkException)
     assert "failed authentication due to: Authentication failed" in caplog.text
 
 
 def test_a_session_is_prolonged_on_its_connection(secured: Secured) -> None:
     given = configs(secured, "SCRAM-SHA-512")
-    answer, connection = asked(secured.plain, "SASL_SSL", given, seconds=1.5 * SESSION_MS / 1000)
+    answer, connection = metadata_of(secured.plain, "SASL_SSL", given, seconds=1.5 * SESSION_MS / 1000)
     assert topics(answer) == ["orders"]
     assert connection.renewal is not None

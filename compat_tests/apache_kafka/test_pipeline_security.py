@@ -50,7 +50,7 @@ def test_who_proves_himself_is_let_in(secured: Secured, listener: str) -> None:
         ("tls", {"ssl_truststore_location": "{client}"}, "CERTIFICATE_VERIFY_FAILED"),
     ],
 )
-def test_who_does_not_is_told_at_once(secured: Secured, listener: str, said: dict[str, str], words: str) -> None:
+def test_other_clients_fail_at_once(secured: Secured, listener: str, said: dict[str, str], words: str) -> None:
     began = time.monotonic()
     said = {name: value.format(client=secured.client) if "{client}" in value else value for name, value in said.items()}
     printed = {**settings(secured, listener, **said), "default.api.timeout.ms": "60000"}

@@ -74,11 +74,11 @@ def test_produce_is_answered_at_once_and_the_next_request_later(both: dict[str, 
         set_quota(bootstrap, {"client-id": "writer"}, producer_byte_rate=2000)
         first, *_ = play(bootstrap, produce("produced", 10_000, "writer"))
         assert first["ThrottleTimeMs"] == 0
-        asked = produce("produced", 13_000, "writer")
-        (second,), took = timed(bootstrap, asked)
+        large_batch = produce("produced", 13_000, "writer")
+        (second,), took = timed(bootstrap, large_batch)
         assert 1000 < second["ThrottleTimeMs"] < 2500
         assert took < 0.9, "it was answered at once"
-        (second, _), took = timed(bootstrap, asked, ask("ApiVersions", v=0, client_id="other", within=20))
+        (second, _), took = timed(bootstrap, large_batch, ask("ApiVersions", v=0, client_id="other", within=20))
         return second["ThrottleTimeMs"] // 1000, took >= second["ThrottleTimeMs"] / 1000 - 0.05
 
     assert alike(both, found)[1]
@@ -132,9 +132,9 @@ def test_a_client_far_above_its_share_of_the_time_waits_for_a_second(both: dict[
     def found(bootstrap: str) -> Any:
         play(bootstrap, *create("busy"))
         set_quota(bootstrap, {"client-id": "busy"}, request_percentage=0.0001)
-        asked = [ask(api, client_id="busy", on=api, patient=False, **body) for api, body in OF_A_CLIENT.items()]
+        requests = [ask(api, client_id="busy", on=api, patient=False, **body) for api, body in OF_A_CLIENT.items()]
         heard = ask("Metadata", client_id="busy", until=("ThrottleTimeMs", 1000), **OF_A_CLIENT["Metadata"])
-        answers = play(bootstrap, replace(heard, on="first"), *asked)
+        answers = play(bootstrap, replace(heard, on="first"), *requests)
         results = {
             api: (answer.get("ThrottleTimeMs"), len(answer.get("Responses", ())))
             for api, answer in zip(OF_A_CLIENT, answers[1:], strict=True)
@@ -287,10 +287,10 @@ def test_a_real_client_is_slowed_down_to_its_quota(both: dict[str, str]) -> None
             slow.produce("rate", b"x" * 10_000)
         waited = []
         for _ in range(20):
-            asked = time.monotonic()
+            began = time.monotonic()
             quick.produce("rate", b"y" * 10_000)
             assert quick.flush(10) == 0
-            waited.append(time.monotonic() - asked)
+            waited.append(time.monotonic() - began)
             slow.poll(0.05)
         assert slow.flush(30) == 0
         return time.monotonic() - began, sorted(waited)[10]

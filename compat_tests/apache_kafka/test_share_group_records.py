@@ -135,9 +135,9 @@ def written(broker: Any, steps: Iterable[Any], prefix: str) -> list[tuple[str, A
     """Returns the records of the group, in order, after the requests."""
     group = f"{prefix}g"
     partition = partition_of(group, PARTITIONS)
-    asked = fetch_body(OFFSETS_TOPIC, 0, partition=partition, PartitionMaxBytes=1 << 24, MaxBytes=1 << 24)
+    fetched = fetch_body(OFFSETS_TOPIC, 0, partition=partition, PartitionMaxBytes=1 << 24, MaxBytes=1 << 24)
     # On a busy machine Apache Kafka may be without a leader for a moment.
-    read = ask("Fetch", v=12, until=("Responses.0.Partitions.0.ErrorCode", 0), within=60, **asked)
+    read = ask("Fetch", v=12, until=("Responses.0.Partitions.0.ErrorCode", 0), within=60, **fetched)
     play = Play(("127.0.0.1", broker.port), prefix, HELPERS)
     play.run([*flat(steps), read])
     data = look_up(play.transcript[-1][2], "Responses.0.Partitions.0.Records")
@@ -159,8 +159,8 @@ def test_the_records_are_the_same(apache_kafka: Any, beside: Any, conversation: 
     for _ in range(ATTEMPTS):
         prefix = f"share-records-{next(numbers)}-"
         with ThreadPoolExecutor(2) as pool:
-            asked = pool.map(written, (apache_kafka, beside), (steps, steps), (prefix, prefix))
-            theirs, ours = asked
+            fetched = pool.map(written, (apache_kafka, beside), (steps, steps), (prefix, prefix))
+            theirs, ours = fetched
         if ours == theirs and len(theirs) > len(steps):
             return
     assert ours == theirs

@@ -41,7 +41,7 @@ REFUSALS = (
 )
 """Its log lines about each refused request, and about the second creation of the topic."""
 
-Told = tuple[int, str, bytes, bytes | None]
+Row = tuple[int, str, bytes, bytes | None]
 """A record without what differs from run to run: its type, its share partition, and its value."""
 
 
@@ -89,11 +89,11 @@ class Client:
     def __init__(self) -> None:
         self.saved: dict[str, Any] = {}
 
-    def play(self, bootstrap: str, asked: Sequence[Step]) -> list[Any]:
+    def play(self, bootstrap: str, requests: Sequence[Step]) -> list[Any]:
         host, _, port = bootstrap.partition(":")
         run = Play((host, int(port)), "", {"FindCoordinator": 6})
         run.saved = self.saved
-        run.run(asked)
+        run.run(requests)
         return [self.without_ids(answer) for _, _, answer in run.transcript]
 
     def without_ids(self, answer: Any) -> Any:
@@ -105,13 +105,15 @@ class Client:
             return [self.without_ids(each) for each in answer]
         return names.get(answer, answer) if isinstance(answer, bytes) else answer
 
-    def records(self, bootstrap: str) -> dict[str, list[Told]]:
+    def records(self, bootstrap: str) -> dict[str, list[Row]]:
         """Returns the records of each share partition in the log, in order."""
-        asked = [fetch("__share_group_state", 0, partition=index, v=12, PartitionMaxBytes=1 << 24) for index in KEPT_IN]
+        requests = [
+            fetch("__share_group_state", 0, partition=index, v=12, PartitionMaxBytes=1 << 24) for index in KEPT_IN
+        ]
         host, _, port = bootstrap.partition(":")
         run = Play((host, int(port)), "", {})
-        run.run(asked)
-        shown: dict[str, list[Told]] = {}
+        run.run(requests)
+        shown: dict[str, list[Row]] = {}
         for _, _, answer in run.transcript:
             assert error_codes(answer) == {0}
             for key, value in contents(answer["Responses"][0]["Partitions"][0]["Records"] or b""):
@@ -154,5 +156,5 @@ def test_both_write_the_same_and_read_each_others(kafka_jars: Path, tmp_path: Pa
         )
 
 
-def flat(asked: Sequence[Any]) -> list[Step]:
-    return [each for some in asked for each in (some if isinstance(some, list) else [some])]
+def flat(requests: Sequence[Any]) -> list[Step]:
+    return [each for some in requests for each in (some if isinstance(some, list) else [some])]

@@ -58,11 +58,11 @@ class Client:
         self.saved: dict[str, Any] = {}
         self.owned: dict[str, dict[str, Any]] = {}
 
-    def ask(self, bootstrap: str, *asked: Any) -> list[Any]:
+    def ask(self, bootstrap: str, *requests: Any) -> list[Any]:
         host, _, port = bootstrap.partition(":")
         run = Play((host, int(port)), "", {BEAT: 0, SHOWN: 0})
         run.saved = self.saved
-        run.run(list(flat(asked)))
+        run.run(list(flat(requests)))
         return [answer for _, _, answer in run.transcript]
 
     def turn(self, bootstrap: str, name: str, what: int) -> Any:
@@ -96,9 +96,9 @@ class Client:
 
     def records(self, bootstrap: str) -> list[list[tuple[str, str | None]]]:
         """Returns the records of each partition of the log, in order, without what differs between brokers."""
-        asked = [fetch("__consumer_offsets", 0, partition=at, v=12, PartitionMaxBytes=1 << 24) for at in KEPT_IN]
+        requests = [fetch("__consumer_offsets", 0, partition=at, v=12, PartitionMaxBytes=1 << 24) for at in KEPT_IN]
         results = []
-        for answer in self.ask(bootstrap, *asked):
+        for answer in self.ask(bootstrap, *requests):
             assert error_codes(answer) == {0}
             records = []
             for key, value in contents(answer["Responses"][0]["Partitions"][0]["Records"] or b""):

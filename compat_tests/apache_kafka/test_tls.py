@@ -103,9 +103,9 @@ class Pair:
                 resource.AlterableConfig(name=each, config_operation=SET, value=value.replace("{home}", home))
                 for each, value in changes.items()
             ]
-            asked = resource(resource_type=4, resource_name=node, configs=configs)
+            altered = resource(resource_type=4, resource_name=node, configs=configs)
             with Client(port, timeout=30) as client:
-                request = IncrementalAlterConfigsRequest(resources=[asked], validate_only=validate_only)
+                request = IncrementalAlterConfigsRequest(resources=[altered], validate_only=validate_only)
                 (said,) = client.ask(request, 1).responses  # type: ignore[attr-defined]
             answers.append((said.error_code, (said.error_message or "").replace(home, "{home}")))
         return answers

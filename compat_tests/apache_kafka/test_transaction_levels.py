@@ -70,17 +70,19 @@ def is_old(row: Scenario, version: int) -> bool:
     that another change of the transaction is under way, until it is started again.
     """
     versions = HELPERS | {row.api: version}
-    asked = [(step.api, versions[step.api] if step.version is None else step.version) for step in row.steps if step.api]
-    return all(version <= OLD.get(api, version) for api, version in asked)
+    requests = [
+        (step.api, versions[step.api] if step.version is None else step.version) for step in row.steps if step.api
+    ]
+    return all(version <= OLD.get(api, version) for api, version in requests)
 
 
 @pytest.mark.parametrize("api", sorted(TELLING))
 def test_answers_are_the_same(at_level: AtLevel, api: str) -> None:
-    asked = [(row, version) for row in ROWS if row.api == api for version in chosen(row, at_level.level)]
+    requests = [(row, version) for row in ROWS if row.api == api for version in chosen(row, at_level.level)]
     with ThreadPoolExecutor(TOGETHER) as pool:
-        found = list(pool.map(lambda one: problems(at_level.brokers, *one), asked))
+        found = list(pool.map(lambda one: problems(at_level.brokers, *one), requests))
     results = []
-    for (row, version), wrong in zip(asked, found, strict=True):
+    for (row, version), wrong in zip(requests, found, strict=True):
         for _ in range(ATTEMPTS - 1):
             wrong = wrong and problems(at_level.brokers, row, version)
         results += [f"{row.name}, {line}" for line in wrong]

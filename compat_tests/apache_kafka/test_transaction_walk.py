@@ -77,11 +77,11 @@ class Coordinator:
             assert time.monotonic() < time_out
 
     def init(self, transactional_id: str, timeout_ms: int, producer: int, epoch: int) -> Answer:
-        asked = {"TransactionalId": transactional_id, "TransactionTimeoutMs": timeout_ms}
+        fields = {"TransactionalId": transactional_id, "TransactionTimeoutMs": timeout_ms}
         expected = {"ProducerId": -1 if producer == -1 else self.producer_id(producer), "ProducerEpoch": epoch}
         time_out = time.monotonic() + PATIENCE
         while True:
-            found = self.ask("InitProducerId", 5, **asked, **expected)
+            found = self.ask("InitProducerId", 5, **fields, **expected)
             if found["ErrorCode"] not in NOT_READY:
                 return found["ErrorCode"], self.name(found["ProducerId"]), found["ProducerEpoch"]
             assert time.monotonic() < time_out
@@ -97,8 +97,8 @@ class Coordinator:
 
     def verify(self, transactional_id: str, producer: int, epoch: int) -> Answer:
         who = (transactional_id, self.producer_id(producer), epoch)
-        asked = transaction(*who, [{"Name": TOPIC, "Partitions": [0, 1, 2]}], verify_only=True)
-        return self.results(self.ask("AddPartitionsToTxn", 5, Transactions=[asked]))
+        fields = transaction(*who, [{"Name": TOPIC, "Partitions": [0, 1, 2]}], verify_only=True)
+        return self.results(self.ask("AddPartitionsToTxn", 5, Transactions=[fields]))
 
     @staticmethod
     def results(expected: dict[str, Any]) -> Answer:
@@ -107,8 +107,8 @@ class Coordinator:
         return partition_errors(expected["ResultsByTransaction"][0]["TopicResults"])
 
     def end(self, transactional_id: str, producer: int, epoch: int, is_commit: bool, is_new: bool) -> Answer:
-        asked = {"TransactionalId": transactional_id, "ProducerId": self.producer_id(producer), "ProducerEpoch": epoch}
-        found = self.ask("EndTxn", 5 if is_new else 4, **asked, Committed=is_commit)
+        fields = {"TransactionalId": transactional_id, "ProducerId": self.producer_id(producer), "ProducerEpoch": epoch}
+        found = self.ask("EndTxn", 5 if is_new else 4, **fields, Committed=is_commit)
         return found["ErrorCode"], self.name(found.get("ProducerId", -1)), found.get("ProducerEpoch", -1)
 
     def described(self, transactional_id: str) -> Answer:

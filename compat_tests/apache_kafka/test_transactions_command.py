@@ -115,7 +115,7 @@ def left(request: pytest.FixtureRequest, kafka_jars: Any) -> Iterator[Left]:
     assert tools.process.wait(10) == 0
 
 
-def test_the_same_is_told_and_what_is_left_can_be_ended(left: Left) -> None:
+def test_descriptions_are_equal_and_open_transactions_can_be_ended(left: Left) -> None:
     def both(*words: str) -> tuple[list[Row], list[Row]]:
         return left.ours(*words), left.theirs(*words)
 

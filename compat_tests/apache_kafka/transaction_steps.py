@@ -49,7 +49,7 @@ def add(txn: str = "~x", topics: Topics = (("~t", (0,)),), *, pid: Any = "$p", e
 
 def batched(*transactions: tuple[str, Topics, int, bool], pid: Any = "$p", **more: Any) -> Step:
     """Sends an AddPartitionsToTxn of (transactional id, topics, epoch, whether it only verifies), from version 4 on."""
-    asked = [
+    entries = [
         {
             "TransactionalId": txn,
             "ProducerId": pid,
@@ -59,7 +59,7 @@ def batched(*transactions: tuple[str, Topics, int, bool], pid: Any = "$p", **mor
         }
         for txn, topics, epoch, verify in transactions
     ]
-    return ask("AddPartitionsToTxn", Transactions=asked, **more)
+    return ask("AddPartitionsToTxn", Transactions=entries, **more)
 
 
 def add_offsets(txn: str = "~x", group: str = "~g", *, pid: Any = "$p", epoch: int = 0, **more: Any) -> Step:

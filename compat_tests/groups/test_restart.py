@@ -199,9 +199,11 @@ def test_a_share_group_goes_on(own_group: tuple[Running, Group], topic: str) -> 
 
 def lags(broker: Running, group_id: str, topic: str) -> list[int]:
     """Returns the number of unacknowledged records of each partition of a share group."""
-    asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
+    requested_group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(
+        group_id=group_id, topics=None
+    )
     with Client(int(broker.bootstrap.rpartition(":")[2])) as client:
-        answer: Any = client.ask(DescribeShareGroupOffsetsRequest(groups=[asked]), 1)
+        answer: Any = client.ask(DescribeShareGroupOffsetsRequest(groups=[requested_group]), 1)
     (shown,) = answer.groups
     found = {
         each.partition_index: each.lag for one in shown.topics if one.topic_name == topic for each in one.partitions

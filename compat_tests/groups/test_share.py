@@ -204,9 +204,7 @@ def test_who_closes_gives_back_what_it_held(quick_client: ConfluentClient, share
     assert numbers(found) == sorted(wanted)
 
 
-def test_a_group_begins_at_the_end_unless_told_otherwise(
-    quick_client: ConfluentClient, members: Group, topic: str
-) -> None:
+def test_a_group_begins_at_the_end_by_default(quick_client: ConfluentClient, members: Group, topic: str) -> None:
     quick_client.create_topic(topic)
     fill(quick_client, topic, 5)
     consumer = members.sharer()

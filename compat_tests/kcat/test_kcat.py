@@ -39,7 +39,7 @@ def test_what_goes_in_comes_out(kcat, topic: str, codec: str) -> None:
     assert record["ts"] > 0
 
 
-def test_an_offset_is_asked_for_by_time(kcat, topic: str) -> None:
+def test_an_offset_by_time(kcat, topic: str) -> None:
     kcat("-P", "-t", topic, "-p", "0", stdin="first\nsecond\n")
     (first, _) = kcat("-C", "-t", topic, "-e", "-q", "-f", "%T\n").splitlines()
     assert kcat("-Q", "-t", f"{topic}:0:{first}").strip() == f"{topic} [0] offset 0"

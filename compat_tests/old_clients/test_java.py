@@ -104,7 +104,7 @@ def test_it_reads_what_is_written_today(run: Run, bootstrap: str, topic: str, ve
     ]
 
 
-def test_it_is_told_of_a_limit_that_is_too_low(run: Run, bootstrap: str, topic: str, version: str) -> None:
+def test_a_limit_that_is_too_low(run: Run, bootstrap: str, topic: str, version: str) -> None:
     write(bootstrap, topic, [(None, "x" * 500, T0)])
     found = run("read", topic, 1, 100)
     if version.startswith("0.9"):

@@ -37,7 +37,7 @@ def cut(bootstrap: str, topic: str, partition: int, before: int) -> None:
         done.result(30)
 
 
-def test_mistakes_are_told_when_the_query_is_made(spark: SparkSession, bootstrap: str, topic: str) -> None:
+def test_errors_are_raised_when_the_query_is_made(spark: SparkSession, bootstrap: str, topic: str) -> None:
     create(bootstrap, topic, partitions=2)
     assert f"topic {topic}-x does not exist" in complaint(batch(spark, bootstrap, subscribe=f"{topic}-x").collect)
     assert "did you mean startingOffsets?" in complaint(lambda: batch(spark, bootstrap, startingOffset="earliest"))

@@ -240,7 +240,7 @@ def test_a_schema_that_grows(spark: SparkSession, bootstrap: str, topic: str, tm
     assert table == [{"id": n, "name": None if n < 10 else "new"} for n in range(12)]
 
 
-def test_mistakes_are_told(spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path) -> None:
+def test_errors_of_options(spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path) -> None:
     send_json(bootstrap, topic, [{"id": 1, "offset": 2}])
     said = {"topics": (topic,), "to": str(tmp_path), "bootstrap_servers": bootstrap}
     with pytest.raises(ValueError, match=r"two columns would be called offset.*metadata_prefix"):

@@ -74,7 +74,7 @@ def test_a_stream_of_rows(spark: SparkSession, bootstrap: str, name: str, tmp_pa
     assert sorted(found) == list(range(3_000))
 
 
-def test_what_cannot_be_written_is_told(spark: SparkSession, bootstrap: str, topic: str) -> None:
+def test_errors_of_invalid_rows(spark: SparkSession, bootstrap: str, topic: str) -> None:
     create(bootstrap, topic, partitions=PARTITIONS)
     table = spark.range(4).selectExpr(
         "cast(id as string) value", "cast(null as string) topic", "cast(id as int) partition"

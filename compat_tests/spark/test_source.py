@@ -223,8 +223,10 @@ def test_topics_in_one_call_and_their_lag(
         )
         assert writer is not None
         assert writer.trigger(availableNow=True).start().awaitTermination(120)
-        asked = cluster(bootstrap)
-        eventually(lambda: {part: kept.offset for part, kept in asked.committed(group).items()} == {(topic, 0): 20})
+        cluster_client = cluster(bootstrap)
+        eventually(
+            lambda: {part: kept.offset for part, kept in cluster_client.committed(group).items()} == {(topic, 0): 20}
+        )
         copied = topics.read_topic(spark, f"{topic}-copy", bootstrap_servers=bootstrap)
         assert sorted(bytes(row.value) for row in copied.collect()) == sorted(b"v%d" % n for n in range(20))
     finally:

@@ -353,12 +353,12 @@ def test_what_the_how_to_says(
     """Runs the commands of the how-to on existing records, with the function that one of them needs."""
     bootstrap = own_broker().bootstrap
     monkeypatch.chdir(tmp_path)
-    asked: list[StreamOptions] = []
+    parsed_options: list[StreamOptions] = []
 
     def run(name: str, entry: Entry, given: Mapping[str, Any], checkpoint: str, **others: Any) -> int:
         described = StreamOptions(**{**given, "bootstrap_servers": bootstrap})
         run_job(described, checkpoint=str(tmp_path / checkpoint), once=True, spark=spark)
-        asked.append(described)
+        parsed_options.append(described)
         return 0
 
     monkeypatch.setattr(pipeline, "run", run)
@@ -382,7 +382,7 @@ def test_what_the_how_to_says(
             command = pipeline.command_of("stream", JOBS["stream"])
             assert isinstance(command, click.Command)
             command.main(words[3:], standalone_mode=False)
-    assert [options.to for options in asked] == ["large-orders", "clicks-by-minute", "paid-orders"]
+    assert [options.to for options in parsed_options] == ["large-orders", "clicks-by-minute", "paid-orders"]
     assert values(received(bootstrap, "large-orders")) == [{"who": "Ada", "amount": 101.5}]
     minutes = received(bootstrap, "clicks-by-minute")
     assert [(m.key(), json.loads(m.value())["clicks"]) for m in minutes] == [(b"home", 5)]

@@ -16,7 +16,7 @@ from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribe
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest
 
-NOT_ASKED = -(1 << 31)
+NOT_REQUESTED = -(1 << 31)
 ALL_OF_A_GROUP = 3400
 Owned = ConsumerGroupHeartbeatRequest.TopicPartitions
 
@@ -97,7 +97,7 @@ def test_a_group_is_described(group_node, version):
     (group,) = describe(group_node, version, "g")
     assert (group.error_code, group.error_message, group.group_id) == (NONE, None, "g")
     assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 2, 2)
-    assert (group.assignor_name, group.authorized_operations) == ("range", NOT_ASKED)
+    assert (group.assignor_name, group.authorized_operations) == ("range", NOT_REQUESTED)
     (member,) = group.members
     assert (member.member_id, member.instance_id, member.rack_id, member.member_epoch) == ("m", "i", "r", 2)
     assert (member.client_id, member.client_host) == ("client", "/127.0.0.1")
@@ -128,7 +128,7 @@ def test_groups_that_there_are_not(group_node, version):
         "simple": GroupIdNotFound.code,
     }
     assert [group_id for group_id, each in errors.items() if each.error_message is None] == [""]
-    assert {each.authorized_operations for each in errors.values()} == {NOT_ASKED}
+    assert {each.authorized_operations for each in errors.values()} == {NOT_REQUESTED}
     assert {(each.group_state, each.group_epoch, each.assignor_name) for each in errors.values()} == {("", 0, "")}
 
 

@@ -6,7 +6,7 @@ from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from tests.registering import registration
 from tests.submitting import submitted
 
-NOT_ASKED = -(1 << 31)
+NOT_REQUESTED = -(1 << 31)
 
 
 def request(operations=False, **fields):
@@ -22,7 +22,7 @@ def test_the_cluster_in_every_version(node, version):
     assert (broker.broker_id, broker.host, broker.port, broker.rack, broker.is_fenced) == (
         1, "127.0.0.1", 9092, None, False,
     )  # fmt: skip
-    assert response.cluster_authorized_operations == NOT_ASKED
+    assert response.cluster_authorized_operations == NOT_REQUESTED
     assert node.ask(describe_cluster, request(True), version).cluster_authorized_operations == 8096
 
 

@@ -5,7 +5,7 @@ import pytest
 from barnabas.errors import NONE, GroupIdNotFound, NotCoordinator
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 
-NOT_ASKED = -(1 << 31)
+NOT_REQUESTED = -(1 << 31)
 ALL_OF_A_GROUP = 3400
 
 
@@ -24,7 +24,7 @@ def test_a_stable_group(group_node, version):
     assert (member.member_id, member.group_instance_id) == (member_id, None)
     assert (member.client_id, member.client_host) == ("client", "/127.0.0.1")
     assert (member.member_metadata, member.member_assignment) == (b"range's", b"all")
-    assert group.authorized_operations == NOT_ASKED
+    assert group.authorized_operations == NOT_REQUESTED
 
 
 def test_while_it_rebalances_nothing_is_told_of_what_members_said(group_node):
@@ -60,7 +60,7 @@ def test_what_one_may_do(group_node, version):
     if known.group_id != "g":
         known, unknown = unknown, known
     assert known.authorized_operations == ALL_OF_A_GROUP
-    assert unknown.authorized_operations == (ALL_OF_A_GROUP if version < 6 else NOT_ASKED)
+    assert unknown.authorized_operations == (ALL_OF_A_GROUP if version < 6 else NOT_REQUESTED)
 
 
 def test_several(group_node):
@@ -80,4 +80,4 @@ def test_none(group_node):
 def test_without_its_topic_there_is_no_coordinator(quiet_group_node, version):
     (group,) = describe(quiet_group_node, version, "g", operations=version >= 3)
     assert (group.error_code, group.error_message, group.group_state) == (NotCoordinator.code, None, "")
-    assert group.authorized_operations == NOT_ASKED
+    assert group.authorized_operations == NOT_REQUESTED

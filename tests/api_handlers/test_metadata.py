@@ -11,7 +11,7 @@ from tests.asking import context_of
 from tests.submitting import append
 
 ZERO, NOBODYS = bytes(16), bytes([9]) * 16
-NOT_ASKED = -(1 << 31)
+NOT_REQUESTED = -(1 << 31)
 ALL_VERSIONS = range(14)
 
 
@@ -76,7 +76,7 @@ def test_a_topic_in_every_version(node, ask, version):
     topic = ask(request("orders"), version).topics[0]
     assert (topic.name, topic.error_code, topic.is_internal) == ("orders", 0, False)
     assert topic.topic_id == (node.broker.image.topics_by_name["orders"].id if version >= 10 else ZERO)
-    assert topic.topic_authorized_operations == NOT_ASKED
+    assert topic.topic_authorized_operations == NOT_REQUESTED
     for index, partition in enumerate(topic.partitions):
         assert (partition.partition_index, partition.error_code) == (index, 0)
         assert (partition.leader_id, partition.leader_epoch) == (1, 0 if version >= 7 else -1)
@@ -212,12 +212,12 @@ def test_operations_are_told_to_who_asks(node, ask, version):
     )
     response = ask(requested, version)
     assert [topic.topic_authorized_operations for topic in response.topics] == [3576, 3576]
-    assert response.cluster_authorized_operations == (8096 if version <= 10 else NOT_ASKED)
+    assert response.cluster_authorized_operations == (8096 if version <= 10 else NOT_REQUESTED)
 
 
 def test_an_unknown_id_has_no_operations(ask):
     (topic,) = ask(request(ids=[NOBODYS], include_topic_authorized_operations=True)).topics
-    assert topic.topic_authorized_operations == NOT_ASKED
+    assert topic.topic_authorized_operations == NOT_REQUESTED
 
 
 # ---------------------------------------------------------------- leaders that are not there

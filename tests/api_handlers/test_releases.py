@@ -66,7 +66,7 @@ def test_nothing_is_told_that_is_not_answered_and_nothing_that_was_not_there(rel
     assert set(then) - set(ours) <= set(missing)
 
 
-TOLD = {
+FEATURES = {
     "2.8": {},
     "3.2": {},
     "3.9": {"kraft.version": (0, 1), "metadata.version": (7, 21)},
@@ -79,9 +79,9 @@ TOLD = {
 """
 
 
-@pytest.mark.parametrize("release", TOLD)
+@pytest.mark.parametrize("release", FEATURES)
 def test_features_are_those_of_the_release(release):
-    assert releases.features(release, Node.supported_features) == TOLD[release]
+    assert releases.features(release, Node.supported_features) == FEATURES[release]
 
 
 def test_every_feature_of_ours_came_with_some_release():

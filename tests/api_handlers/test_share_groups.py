@@ -23,7 +23,7 @@ from barnabas.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequ
 from barnabas.wire.types import ZERO_UUID
 from tests.submitting import submitted
 
-NOT_ASKED = -(1 << 31)
+NOT_REQUESTED = -(1 << 31)
 RequestGroup = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
 Altered = AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic
 Forgotten = DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic
@@ -157,7 +157,7 @@ def test_describe(ask):
     ask.joined("t", "u")
     nameless, missing, group = _by_error(ask.describe("g", "nosuch", "", operations=True))
     assert (nameless.group_id, nameless.error_code, nameless.error_message) == ("", InvalidGroupId.code, None)
-    assert (missing.error_code, missing.authorized_operations) == (GroupIdNotFound.code, NOT_ASKED)
+    assert (missing.error_code, missing.authorized_operations) == (GroupIdNotFound.code, NOT_REQUESTED)
     assert missing.error_message
     assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 3, 3)
     assert (group.assignor_name, group.authorized_operations) == ("simple", 3400)

@@ -12,12 +12,12 @@ from barnabas.errors import (
 )
 from barnabas.wire.messages.sync_group import SyncGroupRequest
 
-TOLD = {"protocol_type": "consumer", "protocol_name": "range"}
+PROTOCOL = {"protocol_type": "consumer", "protocol_name": "range"}
 
 
 def protocol_of(version):
     """Returns the protocol fields of a version."""
-    return TOLD if version >= 5 else {}
+    return PROTOCOL if version >= 5 else {}
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -48,14 +48,14 @@ def test_refusals(group_node, version, fields, error):
 
 @pytest.mark.parametrize("missing", ["protocol_type", "protocol_name"])
 def test_the_protocol_has_to_be_told_before_anything_is_looked_at(group_node, missing):
-    answer = group_node.sync("nobody", 9, group_id="", version=5, **(TOLD | {missing: None}))
+    answer = group_node.sync("nobody", 9, group_id="", version=5, **(PROTOCOL | {missing: None}))
     assert answer.error_code == InconsistentGroupProtocol.code
 
 
 @pytest.mark.parametrize("wrong", [{"protocol_type": "connect"}, {"protocol_name": "sticky"}])
 def test_another_protocol(group_node, wrong):
     member_id = group_node.stable()
-    answer = group_node.sync(member_id, 1, version=5, **(TOLD | wrong))
+    answer = group_node.sync(member_id, 1, version=5, **(PROTOCOL | wrong))
     assert answer.error_code == InconsistentGroupProtocol.code
 
 

@@ -23,11 +23,11 @@ CLUSTER = [
 
 
 def quorum(*topics: tuple[str, list[int]]) -> Step:
-    asked = [
+    entries = [
         {"TopicName": name, "Partitions": [{"PartitionIndex": each} for each in partitions]}
         for name, partitions in topics
     ]
-    return ask("DescribeQuorum", Topics=asked)
+    return ask("DescribeQuorum", Topics=entries)
 
 
 QUORUM = [
@@ -72,8 +72,8 @@ DIRECTORIES = [
 
 
 def election(*topics: tuple[str, list[int]], kind: int = 0) -> Step:
-    asked = [{"Topic": name, "Partitions": partitions} for name, partitions in topics]
-    return ask("ElectLeaders", ElectionType=kind, TopicPartitions=asked, TimeoutMs=5000)
+    entries = [{"Topic": name, "Partitions": partitions} for name, partitions in topics]
+    return ask("ElectLeaders", ElectionType=kind, TopicPartitions=entries, TimeoutMs=5000)
 
 
 ELECTIONS = [
@@ -109,11 +109,11 @@ ELECTIONS = [
 
 
 def reassigned(*topics: tuple[str, list[tuple[int, list[int] | None]]], **more: Any) -> Step:
-    asked = [
+    entries = [
         {"Name": name, "Partitions": [{"PartitionIndex": index, "Replicas": replicas} for index, replicas in each]}
         for name, each in topics
     ]
-    return ask("AlterPartitionReassignments", **{"TimeoutMs": 5000, "Topics": asked, **more})
+    return ask("AlterPartitionReassignments", **{"TimeoutMs": 5000, "Topics": entries, **more})
 
 
 MOVES = [

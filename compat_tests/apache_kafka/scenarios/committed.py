@@ -353,10 +353,10 @@ FETCH = [
 
 
 def removed(*topics: tuple[str, list[int]], group: str = "~g") -> Step:
-    asked = [
+    entries = [
         {"Name": name, "Partitions": [{"PartitionIndex": each} for each in partitions]} for name, partitions in topics
     ]
-    return ask("OffsetDelete", GroupId=group, Topics=asked)
+    return ask("OffsetDelete", GroupId=group, Topics=entries)
 
 
 REMOVE = [

@@ -147,7 +147,7 @@ def values(api: str, field: Field, now: Any, version: int) -> Iterator[Any]:
                 yield [first, other]
 
 
-def asked(api: str, version: int) -> list[Step]:
+def requests_of(api: str, version: int) -> list[Step]:
     mine = api in AMONG_OTHERS
     steps = []
     for number, body in enumerate(bodies(api, message(f"{api}Request").fields, LIKE_ANY_OTHER[api], version)):
@@ -165,7 +165,7 @@ def edges_of(api: str) -> list[Scenario]:
     made = []
     oldest, newest = ADVERTISED[api]
     for version in sorted({max(oldest, WITHOUT_SIDE_EFFECTS.get(api, oldest)), newest}):
-        if steps := asked(api, version):
+        if steps := requests_of(api, version):
             name = f"a field at its edges ({version})"
             made.append(scenario(name, api, create("~t", 2), seed("~t", "one", "two"), steps, versions=str(version)))
     return made

@@ -12,11 +12,11 @@ TRANSACTIONS, SHARE, STREAMS = "transaction.version", "share.version", "streams.
 
 
 def update(*updates: tuple[str, int, int], validate: bool = True, timeout_ms: int = 5000) -> Step:
-    asked = [
+    entries = [
         {"Feature": name, "MaxVersionLevel": level, "UpgradeType": kind, "AllowDowngrade": kind != UPGRADE}
         for name, level, kind in updates
     ]
-    return ask("UpdateFeatures", timeoutMs=timeout_ms, FeatureUpdates=asked, ValidateOnly=validate)
+    return ask("UpdateFeatures", timeoutMs=timeout_ms, FeatureUpdates=entries, ValidateOnly=validate)
 
 
 SCENARIOS = [

@@ -12,11 +12,11 @@ FIVE = [seed("~t", f"value {n}", f"more {n}") for n in range(5)]
 
 def of(topic: str, *partitions: tuple[int, int] | tuple[int, int, int], **more: Any) -> dict[str, Any]:
     """Returns a fetch of (partition, offset, max bytes) of one topic."""
-    asked = [
+    entries = [
         {"Partition": each[0], "FetchOffset": each[1], "PartitionMaxBytes": each[2] if len(each) > 2 else 1 << 20}
         for each in partitions
     ]
-    topics = [{"Topic": topic, "TopicId": f"$id {topic}", "Partitions": asked}] if asked else []
+    topics = [{"Topic": topic, "TopicId": f"$id {topic}", "Partitions": entries}] if entries else []
     return {"MaxWaitMs": 50, "MinBytes": 0, "ReplicaId": -1, "Topics": topics, **more}
 
 

@@ -167,7 +167,7 @@ LIST = [
 ]
 
 
-def epoch(*asked: tuple[int, int], topic: str = "~t", partition: int = 0, **more: Any) -> list[Step]:
+def epoch(*epochs: tuple[int, int], topic: str = "~t", partition: int = 0, **more: Any) -> list[Step]:
     """(leader epoch, current leader epoch) each."""
     return [
         ask(
@@ -180,7 +180,7 @@ def epoch(*asked: tuple[int, int], topic: str = "~t", partition: int = 0, **more
                 }
             ],
         )
-        for each, current in asked
+        for each, current in epochs
     ]
 
 

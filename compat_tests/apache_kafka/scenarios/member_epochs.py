@@ -237,8 +237,8 @@ IN_TRANSACTIONS = [
 
 
 def deleted_offsets(*topics: str) -> Step:
-    asked = [{"Name": topic, "Partitions": [{"PartitionIndex": 0}]} for topic in topics]
-    return ask("OffsetDelete", v=0, GroupId="~g", Topics=asked)
+    entries = [{"Name": topic, "Partitions": [{"PartitionIndex": 0}]} for topic in topics]
+    return ask("OffsetDelete", v=0, GroupId="~g", Topics=entries)
 
 
 OLDER = [

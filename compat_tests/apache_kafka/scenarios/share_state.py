@@ -7,7 +7,7 @@ from ..play import Step
 from ..share_state_steps import NOBODY, delete, found, initialize, read, summary, write
 from ..steps import ask, create, gone, scenario
 
-ASKED: dict[str, Callable[..., Step]] = {
+REQUESTS: dict[str, Callable[..., Step]] = {
     "InitializeShareGroupState": initialize,
     "ReadShareGroupState": read,
     "WriteShareGroupState": write,
@@ -21,7 +21,7 @@ BEGUN = [create("~t", 3), create("~u", 3), found()]
 SET_UP = [*BEGUN, initialize(state=5, start=10, quiet=True), read(leader=3, quiet=True)]
 """0 of ``~t`` has state epoch 5, and was read by a leader of epoch 3."""
 
-TOLD = [summary(v=1), read(v=0)]
+RESULT = [summary(v=1), read(v=0)]
 """Reads the resulting state."""
 
 STRAY = [("~t", -1), ("~t", 3), ("~t", 2**31 - 1), ("~t", -(2**31)), (NOBODY, 0), (NOBODY, -1)]
@@ -31,11 +31,11 @@ SHAPES = [
         name,
         api,
         SET_UP,
-        [make(*places, group=group) for places, group in asked],
-        TOLD,
+        [make(*places, group=group) for places, group in requests],
+        RESULT,
     )
-    for api, make in ASKED.items()
-    for name, asked in {
+    for api, make in REQUESTS.items()
+    for name, requests in {
         "what was never set up": [([("~t", 1)], "~g"), ([("~t", 0)], "~h"), ([("~t", 0)], "~G")],
         "partitions that there are not": [([place], "~g") for place in STRAY],
         "several at once": [
@@ -62,9 +62,9 @@ SHAPES = [
             ],
         ),
         ask(api, GroupId="~g", Topics=[*make().body["Topics"], *make(("~t", 1)).body["Topics"]]),
-        TOLD,
+        RESULT,
     )
-    for api, make in ASKED.items()
+    for api, make in REQUESTS.items()
 ]
 
 BEGINNING = [
@@ -72,13 +72,13 @@ BEGINNING = [
         "start offsets",
         "InitializeShareGroupState",
         BEGUN,
-        [[initialize(start=start), TOLD] for start in (0, 7, -1, 2**63 - 1, -2)],
+        [[initialize(start=start), RESULT] for start in (0, 7, -1, 2**63 - 1, -2)],
     ),
     scenario(
         "state epochs",
         "InitializeShareGroupState",
         SET_UP,
-        [[initialize(state=state, start=20 + state), TOLD] for state in (5, 4, 6, -1, 5, 6, -2, 2**31 - 1, 6)],
+        [[initialize(state=state, start=20 + state), RESULT] for state in (5, 4, 6, -1, 5, 6, -2, 2**31 - 1, 6)],
     ),
     scenario(
         "begun anew, it knows of no records, and of its leaders",
@@ -86,9 +86,9 @@ BEGINNING = [
         SET_UP,
         write(leader=3, start=10, done=2, batches=[(10, 11, 2, 1)], v=1),
         initialize(state=6, start=0),
-        TOLD,
+        RESULT,
         [read(leader=each, v=0) for each in (2, 3, 4)],
-        TOLD,
+        RESULT,
     ),
     scenario(
         "again after it was deleted",
@@ -97,7 +97,7 @@ BEGINNING = [
         delete(v=0),
         initialize(state=0, start=1),
         read(leader=0, v=0),
-        TOLD,
+        RESULT,
     ),
 ]
 
@@ -177,7 +177,7 @@ WRITING = [
             for at, (state, each) in enumerate(EPOCHS)
             if each == leader
         ],
-        TOLD,
+        RESULT,
     )
     for leader in (-1, 2, 3, 4, -2)
 ] + [
@@ -186,8 +186,8 @@ WRITING = [
         "WriteShareGroupState",
         BEGUN,
         initialize(quiet=True),
-        [[write(start=0, done=0, batches=each), TOLD] for each in batches],
-        [[write(start=start, batches=batches[0]), TOLD] for start in (12, -1, 17, 5)],
+        [[write(start=0, done=0, batches=each), RESULT] for each in batches],
+        [[write(start=start, batches=batches[0]), RESULT] for start in (12, -1, 17, 5)],
     )
     for name, batches in OVERLAPS.items()
 ]
@@ -199,7 +199,7 @@ DELETING = [
         SET_UP,
         delete(),
         delete(),
-        TOLD,
+        RESULT,
         write(v=1),
     ),
     scenario(

@@ -52,9 +52,9 @@ def in_each_state(api: str, make: Callable[..., Step], what: str = "") -> list[S
     made = []
     for state, steps in STATES.items():
         now = int(state in AT_EPOCH_1)
-        asked = [make(**{"txn": "~x", **stranger}) for stranger in STRANGERS]
-        asked += [make(txn="~x", epoch=1 - now), described(), make(txn="~x", epoch=now), described()]
-        made.append(scenario(f"{what}{state}", api, create("~t"), begin(), steps, asked, versions=TELLING[api]))
+        requests = [make(**{"txn": "~x", **stranger}) for stranger in STRANGERS]
+        requests += [make(txn="~x", epoch=1 - now), described(), make(txn="~x", epoch=now), described()]
+        made.append(scenario(f"{what}{state}", api, create("~t"), begin(), steps, requests, versions=TELLING[api]))
     return made
 
 
