@@ -74,11 +74,11 @@ class Cashier:
         )
         self._producer.init_transactions()
 
-    def charge(self, count: int, *, polls: int = 20) -> int:
+    def charge(self, count: int, *, polls: int = 50) -> int:
         """Charges until that many records were read, or nothing came for so many polls. Returns how many there were."""
         done = 0
         while done < count and polls:
-            batch = self._consumer.poll(250)
+            batch = self._consumer.poll(100)
             if batch:
                 self._charge(batch)
                 done += sum(map(len, batch.values()))
