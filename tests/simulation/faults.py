@@ -1,18 +1,19 @@
-"""The faults of a run: how each begins and ends, for processes, elections, disks and connections.
+"""The faults of a run: how each begins and ends, for processes and connections.
 
 Knows nothing of checks and plans. Each fault has its own randomness, so that the rest of a plan is the same without it.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
 
-from barnabas.cluster.quorum.raft_voter import RaftVoter
 from tests.simulation.cluster import CONTROLLER, SimulatedCluster
 from tests.simulation.node import SimulatedNode
+from tests.simulation.votes import Votes
 
 DISK_DELAY_S = 0.002
 """The maximum delay of a disk operation, unless the disk is slow."""
@@ -42,13 +43,17 @@ class Faults:
 
     :param clients: names of the clients, which can be disconnected, too
     :param kinds: the kinds of faults, by their names in a plan
+    :param votes: the votes of the quorum's voters
     """
 
-    def __init__(self, cluster: SimulatedCluster, clients: Sequence[str], kinds: "Mapping[str, Kind]") -> None:
-        self.cluster, self.clients, self.kinds = cluster, clients, kinds
+    def __init__(
+        self, cluster: SimulatedCluster, clients: Sequence[str], kinds: "Mapping[str, Kind]", votes: Votes
+    ) -> None:
+        self.cluster, self.clients, self.kinds, self.votes = cluster, clients, kinds, votes
         self.loop, self.network = cluster.loop, cluster.network
         self.failing: set[int] = set()  #: nodes with failing disks, which may stop at any moment
-        self._revivals: set[asyncio.Task[None]] = set()
+        self._scripts: set[asyncio.Task[None]] = set()  # those that still run, such as restarts
+        self._context = copy_context()  # of no node, since a fault may begin when a node sends a message
         self._forgetful: int | None = None  # the node whose disk has lost records, until all are in sync
         self.done = 0
 
@@ -56,11 +61,8 @@ class Faults:
         """Injects all faults of a plan, and returns when the last one has ended and everything is restored."""
         tasks = [self.loop.create_task(self._one(fault)) for fault in plan]
         await asyncio.gather(*tasks)
-        self.network.blocked.clear()
-        for node in self.cluster.nodes.values():
-            node.resume()
-        while self._revivals:
-            await asyncio.wait(self._revivals)
+        while self._scripts:
+            await asyncio.wait(self._scripts)
 
     async def _one(self, fault: Fault) -> None:
         await asyncio.sleep(fault.at - self.loop.now)
@@ -73,11 +75,26 @@ class Faults:
         undo()
         self.network.say(f"--- end of the {fault.kind} of {fault.node}")
 
+    def later(self, seconds: float, then: Undo) -> None:
+        """Calls ``then`` after a while; :meth:`inflict` waits for it."""
+
+        async def wait() -> None:
+            await asyncio.sleep(seconds)
+            then()
+
+        self.do(wait())
+
+    def do(self, script: Coroutine[Any, Any, None]) -> None:
+        """Runs a script of any duration; :meth:`inflict` waits for it."""
+        task = self.loop.create_task(script, context=self._context)
+        self._scripts.add(task)
+        task.add_done_callback(self._scripts.discard, context=self._context)
+
     # ------------------------------------------------------------ processes
 
     def kill(self, fault: Fault, chance: Random) -> Undo | None:
         """Kills a process. Its disk keeps all writes, which are in the page cache."""
-        return self._killed(fault.node, power_cut=False)
+        return self.killed(fault.node, power_cut=False)
 
     def power_cut(self, fault: Fault, chance: Random) -> Undo | None:
         """Cuts the power of a machine. Its disk loses what was not fsynced.
@@ -86,11 +103,11 @@ class Faults:
         """
         node = self.cluster.nodes[fault.node]
         if node.role == CONTROLLER:  # the metadata log is always fsynced
-            return self._killed(fault.node, power_cut=True)
+            return self.killed(fault.node, power_cut=True)
         power_cut = self.may_forget(fault.node)
         if power_cut:
             self._forgetful = fault.node
-        return self._killed(fault.node, power_cut=power_cut)
+        return self.killed(fault.node, power_cut=power_cut)
 
     def forgets(self, node_id: int) -> None:
         """Records that a broker's disk has lost records."""
@@ -101,9 +118,10 @@ class Faults:
         node = self.cluster.nodes[node_id]
         return node.server is not None and self._all_in_sync(node_id) and not self.failing - {node_id}
 
-    def _killed(self, node_id: int, *, power_cut: bool) -> Undo | None:
+    def killed(self, node_id: int, *, power_cut: bool) -> Undo | None:
+        """Kills a process, even while it starts, if others have its records. Returns a function that restarts it."""
         node = self.cluster.nodes[node_id]
-        if node.server is None or self.is_alone(node_id):
+        if node.life is None or self.is_alone(node_id):
             return None
         self.network.say(f"{node_id} is killed{', and its disk forgets' * power_cut}")
         node.kill(power_cut=power_cut)
@@ -139,12 +157,13 @@ class Faults:
     def stop(self, fault: Fault, chance: Random) -> Undo | None:
         """Stops a process cleanly."""
         node = self.cluster.nodes[fault.node]
-        if node.server is None or node.life is None or node.life.is_paused:
+        life = node.life
+        if node.server is None or life is None or life.is_paused:
             return None
         stopping = node.stop()
 
         def start_again() -> None:
-            if not stopping.done():
+            if not stopping.done() and node.life is life:
                 self.network.say(f"{node.id} does not stop: it is killed")
                 node.kill(power_cut=False)
             self.revive(node)
@@ -161,11 +180,7 @@ class Faults:
 
     def revive(self, node: SimulatedNode) -> None:
         """Starts a node that does not run, repeatedly until it is up."""
-        self._wait_for(self.loop.create_task(self._revive(node)))
-
-    def _wait_for(self, task: "asyncio.Task[None]") -> None:
-        self._revivals.add(task)
-        task.add_done_callback(self._revivals.discard)
+        self.do(self._revive(node))
 
     async def _revive(self, node: SimulatedNode) -> None:
         while node.life is None:
@@ -190,65 +205,6 @@ class Faults:
                 if not is_starting:
                     self.later(RETRY_S, partial(self.revive, node))
 
-    # ------------------------------------------------------------ elections
-
-    def election(self, fault: Fault, chance: Random) -> Undo | None:
-        """Kills the leader of the quorum while two of the voters are disconnected from each other.
-
-        If these are the others, both start elections, and request the vote of the restarted one; if the leader was one
-        of them, the other one has the shorter log.
-        """
-        voters = [node for node in self.cluster.nodes.values() if isinstance(voter_of(node), RaftVoter)]
-        leaders = [node for node in voters if voter_of(node).is_leader]
-        if len(leaders) != 1 or len(voters) < 3:
-            return None
-        (leader,), others = leaders, [node for node in voters if node is not leaders[0]]
-        first, second = chance.choice([chance.sample(others, 2), [leader, chance.choice(others)]])
-        pairs = {(first.name, second.name), (second.name, first.name)}
-        if chance.random() < 0.3:
-            pairs = {(first.name, second.name)}
-        self.network.say(f"held up: {', '.join(f'{sender} -> {target}' for sender, target in sorted(pairs))}")
-        self.network.blocked |= pairs
-        self.later(chance.uniform(0, fault.seconds), partial(self._end, leader, chance.choice([1, 1, 4]), chance))
-
-        def undo() -> None:
-            self.network.blocked -= pairs
-
-        return undo
-
-    def _end(self, node: SimulatedNode, times: int, chance: Random) -> None:
-        """Kills a node several times; it must remember its votes."""
-        revive = self._killed(node.id, power_cut=node.role == CONTROLLER)
-        pause = chance.choice([0.01, 0.3, 1.5])
-        if revive is not None:
-            self.later(pause, revive)
-        if times > 1:
-            self.later(pause + chance.uniform(0.02, 0.5), partial(self._end, node, times - 1, chance))
-
-    def blackout(self, fault: Fault, chance: Random) -> Undo | None:
-        """Cuts the power of all controllers without a broker; their votes are on their disks."""
-        nodes = [node for node in self.cluster.nodes.values() if node.role == CONTROLLER and node.server is not None]
-        for node in nodes:
-            node.disk_delay_s = chance.choice([DISK_DELAY_S, 0.1, 0.5])
-
-        def undo() -> None:
-            for node in nodes:
-                node.disk_delay_s = DISK_DELAY_S
-                revive = self._killed(node.id, power_cut=True)
-                if revive is not None:
-                    self.later(chance.choice([0.01, 0.5, 2.0]), revive)
-
-        return undo if nodes else None
-
-    def later(self, seconds: float, then: Undo) -> None:
-        """Calls ``then`` after a while; :meth:`inflict` waits for it."""
-
-        async def wait() -> None:
-            await asyncio.sleep(seconds)
-            then()
-
-        self._wait_for(self.loop.create_task(wait()))
-
     # ------------------------------------------------------------ the network
 
     def isolation(self, fault: Fault, chance: Random) -> Undo | None:
@@ -259,7 +215,8 @@ class Faults:
         if chance.random() < 0.4:
             others = [*others, *self.clients]
         ways = chance.choice([1, 2, 3])
-        pairs = {(me, other) for other in others if ways & 1} | {(other, me) for other in others if ways & 2}
+        pairs: set[tuple[str, str | int]] = {(me, other) for other in others if ways & 1}
+        pairs |= {(other, me) for other in others if ways & 2}
         self.network.say(f"held up: {', '.join(f'{sender} -> {target}' for sender, target in sorted(pairs))}")
         self.network.blocked |= pairs
 

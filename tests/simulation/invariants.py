@@ -1,11 +1,12 @@
 """Invariants over all nodes at every moment, under any faults.
 
 Reads the nodes, and changes nothing. The rules are Raft's for the metadata log, and Kafka's for partitions:
-- an epoch has one leader;
+- an epoch has one leader, and a voter votes for one candidate in it;
+- a voter's epoch never decreases, even by a restart: it is fsynced before the voter sends anything in it;
 - committed records are equal at the same offset on all nodes that know them to be committed, and the leader of the
 newest epoch has all of them;
 - the high watermark of a running node never decreases, and no log is truncated below it;
-- all replicas of the maximal ISR have all committed records;
+- all replicas of the maximal ISR have all committed records, unless the controller refuses them (KIP-903);
 - leader epochs and partition epochs increase; the ISR consists of replicas; the leader is in it; none is fenced;
 - a coordinator is active on the leader of its partition, in the leader's epoch: there are no two in one epoch.
 """
@@ -17,6 +18,7 @@ from barnabas.broker import Broker
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.quorum.elections import Leader
 from barnabas.cluster.quorum.raft_voter import RaftVoter
+from barnabas.cluster.replication.followers import Followers
 from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.coordinators.shard import State
@@ -25,6 +27,7 @@ from barnabas.records.batch import batches
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.loop import Life
 from tests.simulation.node import SimulatedNode
+from tests.simulation.votes import Votes
 
 Place = tuple[str, int]
 METADATA: Place = (CLUSTER_METADATA, 0)
@@ -39,6 +42,7 @@ class Known:
 
     def __init__(self, life: Life) -> None:
         self.life = life
+        self.turns = -1  #: of its life, when it was checked last
         self.high_watermarks: dict[Place, int] = {}
         self.logs: dict[Place, PartitionLog] = {}
         self.partitions: dict[Place, tuple[object, ...]] = {}  #: as of the last check
@@ -53,7 +57,9 @@ class Invariants:
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster
+        self.votes = Votes(cluster)
         self.checks = 0
+        self._epochs: dict[tuple[int, int], int] = {}  # of the quorum, by node and disk
         self._known: dict[int, Known] = {}
         self._leaders: dict[tuple[Place, int], int] = {}  # by place and epoch
         self._committed: dict[Place, dict[int, bytes]] = {}  # batches by their first offset
@@ -65,11 +71,16 @@ class Invariants:
     def check(self) -> None:
         """Checks the changes since the last call. :raises Broken: an invariant does not hold"""
         self.checks += 1
+        if self.votes.doubled:
+            raise Broken(self.votes.doubled[0])
         changed: set[Place] = set()
         nodes = list(self._nodes())
         has_changed = self._see_nodes(nodes)
         for node, server_node in nodes:
             known = self._known[node.id]
+            if known.turns == known.life.turns:
+                continue  # nothing of it has run since
+            known.turns = known.life.turns
             self._check_voter(node, server_node, known)
             if isinstance(server_node, Broker):
                 self._check_image(node, server_node.image, known)
@@ -118,12 +129,21 @@ class Invariants:
         if known.voter == seen:
             return
         known.voter = seen
+        if voter._is_following:  # what was stored has been read
+            self._check_epoch(node, voter.elections.epoch)
         if isinstance(state, Leader):
             self._one_leader(METADATA, state.elected.epoch, node.id)
             if 0 < voter.elections.high_watermark <= state.start_offset:
                 raise Broken(f"{node.id} commits {voter.elections.high_watermark} without a record of its epoch")
         if high_watermark is not None:
             self._check_log(node, log, METADATA, high_watermark, known)
+
+    def _check_epoch(self, node: SimulatedNode, epoch: int) -> None:
+        """Checks that a voter's epoch does not decrease, unless it runs on an older copy of its disk."""
+        before = self._epochs.get((node.id, node.disk), -1)
+        if epoch < before:
+            raise Broken(f"the epoch of the quorum goes back from {before} to {epoch} on {node.id}")
+        self._epochs[node.id, node.disk] = epoch
 
     def _one_leader(self, place: Place, epoch: int, node_id: int) -> None:
         other = self._leaders.setdefault((place, epoch), node_id)
@@ -214,6 +234,8 @@ class Invariants:
             found = None if other is None else getattr(other, "node", None)
             if not isinstance(found, Broker) or not is_registered(found, broker.image):
                 continue  # it is down, or was restarted
+            if is_refused(partition.followers, follower, found.epoch):
+                continue
             copy = found.partitions.get(place)
             if copy is not None and not copy.log.is_offline and copy.log.log_end_offset < end:
                 raise Broken(
@@ -264,6 +286,17 @@ class Invariants:
             raise Broken(f"the epochs of {name(place)} go back: {old} to {new}")
         if new.leader != old.leader and new.leader_epoch == old.leader_epoch:
             raise Broken(f"{name(place)} has another leader in the epoch {new.leader_epoch}")
+
+
+def is_refused(followers: Followers, broker_id: int, broker_epoch: int) -> bool:
+    """Returns whether the ISR is proposed with an earlier process of that follower, which is refused (KIP-903).
+
+    The log of the running process may be shorter.
+    """
+    change = followers._change
+    if broker_id in followers.isr or change is None:
+        return False
+    return change.isr.get(broker_id, -1) not in (-1, broker_epoch)
 
 
 def is_registered(broker: Broker, image: MetadataImage) -> bool:

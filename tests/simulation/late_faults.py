@@ -58,7 +58,7 @@ class Late(NamedTuple):
 
     def delay(self, stream: Stream, data: bytes) -> float:
         """Returns the delay of a message in seconds, and may close its sender's connection."""
-        if len(data) < 8 or int.from_bytes(data[4:6]) != self.kind.api_key or stream.port == stream.peer[1]:
+        if len(data) < 8 or int.from_bytes(data[4:6]) != self.kind.api_key or stream.is_accepted:
             return 0.0
         if self.sender not in ("", stream.life.name) or self.port not in (0, stream.peer[1]):
             return 0.0

@@ -19,6 +19,7 @@ class Life:
         self.name = name
         self.is_dead = False
         self.is_paused = False
+        self.turns = 0  #: how many of its callbacks were called
         self.held: list[asyncio.Handle] = []
         self.context = copy_context()
         self.context.run(LIFE.set, self)
@@ -122,9 +123,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                 continue
             context = handle._context
             life = context.get(LIFE)
-            if life is not None and (life.is_dead or life.is_paused):
-                life.held.append(handle)  # also of a dead one: freeing it would run its finally clauses
-                continue
+            if life is not None:
+                if life.is_dead or life.is_paused:
+                    life.held.append(handle)  # also of a dead one: freeing it would run its finally clauses
+                    continue
+                life.turns += 1
             try:
                 context.run(handle._callback, *handle._args)
             except (SystemExit, KeyboardInterrupt):

@@ -305,8 +305,6 @@ MISTAKES: dict[str, Plant] = {
 }
 
 NOT_FOUND_YET = (
-    "lose_votes",
-    "ignore_partition_epochs",
     "ignore_broker_epochs",
     "end_whatever_is_open",
 )

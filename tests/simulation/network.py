@@ -59,10 +59,13 @@ class Stream(asyncio.Transport):
         self.other: Stream
         self.protocol: Any = None
         self.is_open = True
+        self.is_accepted = port == peer[1]  #: the other end has connected
+        self.is_held = False  #: whether messages that are sent from now on are held until :meth:`release`
         self._inbox: deque[bytes | None] = deque()  # None: the end
         self._is_reading = True
         self._last_arrival = 0.0
         self.sent: deque[bytes | None] = deque()  # in flight to the other end
+        self._withheld = 0  # how many of these are held
         self.frames = Frames()
         self.names = b""  #: in the hash of the run
 
@@ -135,12 +138,21 @@ class Stream(asyncio.Transport):
 
     def deliver_at(self, moment: float) -> None:
         """Makes the oldest message in flight arrive then, or after the one before it."""
+        if self.is_held:
+            self._withheld += 1
+            return
         self._last_arrival = max(self._last_arrival, moment)
         self.network.loop.call_at(self._last_arrival, self._deliver, context=self.other.life.context)
 
+    def release(self) -> None:
+        """Sends the messages that were held."""
+        withheld, self._withheld, self.is_held = self._withheld, 0, False
+        for _ in range(withheld):
+            self.deliver_at(self.network.loop.now + self.network.delay())
+
     def _deliver(self) -> None:
         network = self.network
-        if network.holds_up(self.life.name, self.other.life.name):
+        if network.blocked and network.holds_up(self.life.name, self.other.life.name, self.peer[1]):
             self._last_arrival = 0.0
             network.loop.call_at(network.loop.now + RETRANSMIT_S, self._deliver, context=self.other.life.context)
             return
@@ -177,11 +189,12 @@ class Network:
         self.loop, self.random, self.trace = loop, random, trace
         self.servers: dict[tuple[str, int], FakeServer] = {}
         self.streams: dict[Stream, None] = {}
-        self.blocked: set[tuple[str, str]] = set()  #: pairs of sender and recipient, by names
+        self.blocked: set[tuple[str, str | int]] = set()  #: pairs of sender and recipient, by names; or a port of all
         self.latency_s = (0.0005, 0.008)
         self.late = 0.0  #: the probability that a message is late
         self.late_s = 0.5
         self.late_rules: list[Callable[[Stream, bytes], float]] = []  #: the delay of a message in seconds
+        self.watchers: list[Callable[[Stream, bytes], object]] = []  #: called with each message when it is sent
         self.messages = 0
         self.hash = hashlib.blake2b(digest_size=16)
         self._next_port = 40_000
@@ -210,7 +223,7 @@ class Network:
         assert life is not None
         await asyncio.sleep(self.delay())
         while (there := self.servers.get((host, port))) is not None and (
-            self.holds_up(life.name, there.life.name) or self.holds_up(there.life.name, life.name)
+            self.holds_up(life.name, there.life.name, port) or self.holds_up(there.life.name, life.name)
         ):
             await asyncio.sleep(RETRANSMIT_S)
         if there is None or there.life.is_dead:
@@ -244,11 +257,13 @@ class Network:
             seconds += self.random.uniform(0, self.late_s)
         return seconds
 
-    def holds_up(self, sender: str, target: str) -> bool:
-        """Returns whether messages from one to the other are held up."""
-        return (sender, target) in self.blocked
+    def holds_up(self, sender: str, target: str, port: int = 0) -> bool:
+        """Returns whether messages from one to the other, or to that port of it, are held up."""
+        return (sender, target) in self.blocked or (sender, port) in self.blocked
 
     def send(self, stream: Stream, data: bytes | None) -> None:
+        for watch in self.watchers:
+            watch(stream, data or b"")
         stream.sent.append(data)
         late_s = sum(rule(stream, data or b"") for rule in self.late_rules) if self.late_rules else 0.0
         stream.deliver_at(self.loop.now + self.delay() + late_s)
@@ -295,7 +310,7 @@ def host_of(name: str) -> str:
 
 def describe(frame: bytes, stream: Stream) -> str:
     """Returns a description of a frame."""
-    if stream.port == stream.peer[1]:  # the accepting end sends responses
+    if stream.is_accepted:  # the accepting end sends responses
         number = int.from_bytes(frame[:4])
         return f"{stream.frames.requests.pop(number, '?')} answered ({len(frame)} B) #{stream.port}.{number}"
     key, version, number = struct.unpack_from(">hhi", frame)

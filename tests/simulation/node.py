@@ -86,6 +86,7 @@ class SimulatedNode:
         self.written = hashlib.blake2b(digest_size=16)
         self.starting: asyncio.Task[None] | None = None
         self.files = self._watched(FaultyFiles(clock=self.clock))
+        self.disk = 0  #: how often another disk was put in
 
     @property
     def disk_error(self) -> tuple[int, tuple[str, ...]] | None:
@@ -104,6 +105,7 @@ class SimulatedNode:
         """Replaces the disk of a node that does not run."""
         assert self.life is None, f"node {self.id} runs"
         self.files = self._watched(files)
+        self.disk += 1
 
     def _watched(self, files: FaultyFiles) -> FaultyFiles:
         files.on_write = self._wrote

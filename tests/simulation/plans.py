@@ -6,7 +6,7 @@ Knows nothing of how faults are injected.
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from tests.simulation import late_faults, machine_faults
+from tests.simulation import held_faults, late_faults, machine_faults, vote_faults
 from tests.simulation.faults import Fault, Faults, Kind
 
 KINDS: Mapping[str, Kind] = {
@@ -14,8 +14,8 @@ KINDS: Mapping[str, Kind] = {
     "power cut": Faults.power_cut,
     "stop": Faults.stop,
     "pause": Faults.pause,
-    "election": Faults.election,
-    "blackout": Faults.blackout,
+    "election": vote_faults.election,
+    "blackout": vote_faults.blackout,
     "isolation": Faults.isolation,
     "cuts": Faults.cuts,
     "delays": Faults.delays,
@@ -27,8 +27,11 @@ KINDS: Mapping[str, Kind] = {
     "failing write": machine_faults.failing_write,
     "old copy": machine_faults.old_copy,
     "clock drift": machine_faults.clock_drift,
+    "split vote": vote_faults.split_vote,
+    "old ISR": held_faults.old_isr,
+    "old end": held_faults.old_end,
 }
-WEIGHTS = (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1, 4, 3, 2, 3, 2, 1)
+WEIGHTS = (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1, 4, 3, 2, 3, 2, 1, 4, 4, 2)
 
 
 def plan(random: Random, nodes: Sequence[int], begin: float, end: float) -> list[Fault]:

@@ -155,7 +155,7 @@ class Run:
         """Runs for the time of the run, with its faults."""
         begin, end, chance = self.loop.now, self.loop.now + self.seconds, self._chance()
         if self.faulty:
-            faults = Faults(self.cluster, [client.name for client in self.clients], KINDS)
+            faults = Faults(self.cluster, [client.name for client in self.clients], KINDS, self.invariants.votes)
             found = plan(chance, list(self.cluster.nodes), begin, end)
             chosen = self.outcome.faults
             chosen |= {number: fault for number, fault in enumerate(found) if number not in self.left_out}
