@@ -304,8 +304,5 @@ MISTAKES: dict[str, Plant] = {
     )
 }
 
-NOT_FOUND_YET = (
-    "ignore_broker_epochs",
-    "end_whatever_is_open",
-)
+NOT_FOUND_YET = ("ignore_broker_epochs",)
 """Mistakes for which no seed is known that finds them."""
