@@ -40,6 +40,11 @@ class NodeClock:
         self._ahead += self._loop.now * (self.rate - rate)
         self.rate = rate
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether it has run fast or slow: then it differs from the loop's by what is rounded, too."""
+        return self._ahead != 0.0
+
     def time_ms(self) -> int:
         return self.START_MS + self.skew_ms + round(self.monotonic() * 1000)
 
@@ -54,7 +59,7 @@ class NodeScheduler:
         self._loop, self._clock = loop, clock
 
     def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> Timer:
-        if (rate := self._clock.rate) != 1.0:
+        if (rate := self._clock.rate) != 1.0 or self._clock.is_ahead:
             delay = delay / rate + ROUNDING_S
         return self._loop.call_later(delay, callback, *args)
 

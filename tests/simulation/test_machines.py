@@ -47,5 +47,17 @@ def test_the_timers_of_a_machine_run_as_fast_as_its_clock(rate):
     loop.close()
 
 
+def test_time_passes_for_a_timer_of_a_clock_that_ran_fast():
+    loop = SimulatedLoop()
+    clock = NodeClock(loop)
+    clock.run_at(1.1)
+    loop.now = 16.0
+    clock.run_at(1.0)
+    NodeScheduler(loop, clock).call_later(1e-17, loop.stop)
+    loop.run_forever()
+    assert loop.now > 16.0
+    loop.close()
+
+
 def test_each_kind_of_fault_has_a_weight():
     assert len(KINDS) == len(WEIGHTS)
