@@ -316,6 +316,25 @@ END = [
         end(True, epoch=3),
     ),
     scenario(
+        "an end by a zombie, after an old client's abort raised no epoch",
+        "EndTxn",
+        create("~t"),
+        begin(),
+        transaction("the zombie's first"),
+        init(quiet=True, v=4),
+        add(epoch=2, quiet=True, v=3),
+        send("aborted", epoch=2, quiet=True, v=11),
+        [end(False, epoch=2, quiet=True, v=4), ended(False)],
+        # KIP-890: to a client of transactions version 2 that is one epoch behind, a completed end is its own, repeated:
+        # the zombie is given the epoch of its successor, and its write is taken for that one's.
+        [end(commit, epoch=1) for commit in (True, False)],
+        described(),
+        send("the zombie's second", epoch=2, v=12),
+        described(),
+        read(v=11, committed=False),
+        producers(),
+    ),
+    scenario(
         "of all that was in it",
         "EndTxn",
         create("~t", 2),
