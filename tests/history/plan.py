@@ -16,6 +16,14 @@ TOPICS = {"ledger": 3, "journal": 2, "inputs": 3, "outputs": 3, "inputs-alone": 
 KEYS = [f"{topic}-{partition}" for topic, count in TOPICS.items() for partition in range(count)]
 WRITABLE = [key for key in KEYS if not key.startswith("outputs")]
 
+IDENTITIES = tuple(f"identity-{number}" for number in range(6))
+IDENTITIES_OF_2 = tuple(f"identity-of-2-{number}" for number in range(2))
+"""The transactional ids that clients of transactions version 2 (KIP-890) share with each other only.
+
+After an abort by a client of version 1, which leaves the epoch, a producer of version 2 with the epoch before may
+repeat its last EndTxn, and is given the same one. Apache Kafka gives two producers one epoch, too (histories.md).
+"""
+
 COMMIT, ABORT, CRASH = "commit", "abort", "crash"
 LOSS = (0.5, 6.0)
 PAUSES = {
@@ -37,6 +45,13 @@ class Worker:
     @property
     def transforms(self) -> bool:
         return bool(self.reads)
+
+    @property
+    def identities(self) -> tuple[str, ...]:
+        """The transactional ids that it uses by turns; only those of transformers are nobody else's."""
+        if self.transforms:
+            return (f"of-{self.name}",)
+        return IDENTITIES_OF_2 if self.client == "raw-v2" else IDENTITIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +120,11 @@ def plan(
     """
     raw = f"raw-v{level}"
     newer = NEWER if consumer_protocol else "confluent-kafka"
-    clients = [newer, newer, "confluent-kafka", "kafka-python", "aiokafka", raw]
+    clients = [newer, newer, "confluent-kafka", "kafka-python", "aiokafka", raw, raw]
     members = [newer, newer, "kafka-python"]
     if spares_librdkafka:
         # aiokafka cannot transform: it commits offsets without the group's generation, and does not rewind.
-        clients[:3], members[:2] = ["aiokafka", "kafka-python", raw], ["kafka-python", "kafka-python"]
+        clients[:3], members[:2] = ["aiokafka", "kafka-python", "aiokafka"], ["kafka-python", "kafka-python"]
     workers = [Worker(f"{number}-{name}", name) for number, name in enumerate(clients)]
     for number, name in enumerate(members):
         workers.append(Worker(f"t{number}-{name}", name, "inputs", "outputs", "transformers"))
@@ -134,12 +149,12 @@ def _faults(random: Random, seconds: float, weights: Mapping[str, int]) -> Itera
         yield Fault(kind, wait_s, lasts)
 
 
-def steps(seed: int, worker: Worker, identities: int) -> Iterator[Step]:
-    """Yields the steps of a worker without end. ``identities``: the number of transactional ids to take over."""
+def steps(seed: int, worker: Worker) -> Iterator[Step]:
+    """Yields the steps of a worker without end."""
     random = Random(f"{seed}/{worker.name}")
     follow = _transforming if worker.transforms else _mixed
     while True:
-        yield follow(random, identities)
+        yield follow(random, len(worker.identities))
 
 
 def _transforming(random: Random, _: int) -> Step:

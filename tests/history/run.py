@@ -22,8 +22,6 @@ from tests.history.proxy import Proxy
 from tests.history.records import History, write
 from tests.history.workers import Process, Scene
 
-IDENTITIES = 6
-
 
 @dataclass(slots=True)
 class Outcome:
@@ -56,8 +54,7 @@ def run(plan: Plan, home: Path, kind: str = "barnabas", mistake: str | None = No
 
 
 def _play(plan: Plan, scene: Scene, faults: Faults) -> None:
-    identities = [f"identity-{number}" for number in range(IDENTITIES)]
-    processes = [Process(scene, worker, number, identities) for number, worker in enumerate(plan.workers)]
+    processes = [Process(scene, worker, number) for number, worker in enumerate(plan.workers)]
     for process in processes:
         process.thread.start()
     try:

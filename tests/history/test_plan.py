@@ -1,15 +1,16 @@
 """One seed, one plan."""
 
+from collections import Counter
 from itertools import islice
 
 import pytest
 
 from tests.history.clients import NEWER
-from tests.history.plan import CRASH, KEYS, OF_NETWORKS, WEIGHTS, WRITABLE, plan, steps
+from tests.history.plan import CRASH, IDENTITIES, IDENTITIES_OF_2, KEYS, OF_NETWORKS, WEIGHTS, WRITABLE, plan, steps
 
 
 def drawn(made, worker, count=500):
-    return list(islice(steps(made.seed, worker, 6), count))
+    return list(islice(steps(made.seed, worker), count))
 
 
 def test_the_same_seed_makes_the_same_plan():
@@ -46,6 +47,30 @@ def test_the_raw_clients_speak_the_generation_of_the_cluster():
     for level in (1, 2):
         raw = {worker.client for worker in plan(7, 60, level).workers if worker.client.startswith("raw")}
         assert raw == {f"raw-v{level}"}
+
+
+OPTIONS = [{}, {"consumer_protocol": True}, {"spares_librdkafka": True}]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("level", [1, 2])
+def test_clients_of_both_versions_of_transactions_share_no_transactional_id(level, options):
+    versions = {}
+    for worker in plan(7, 60, level, **options).workers:
+        for identity in worker.identities:
+            versions.setdefault(identity, set()).add(worker.client == "raw-v2")
+    assert all(len(each) == 1 for each in versions.values()), versions
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("level", [1, 2])
+def test_each_shared_transactional_id_has_several_clients_that_fence_each_other(level, options):
+    made = plan(7, 60, level, **options)
+    users = Counter()
+    for worker in made.workers:
+        users.update({worker.identities[step.identity] for step in drawn(made, worker) if step.kind == "take_over"})
+    assert users.keys() == {*IDENTITIES, *(IDENTITIES_OF_2 if level == 2 else ())}
+    assert min(users.values()) >= 2, users
 
 
 def test_a_group_may_have_members_of_both_protocols():

@@ -6,7 +6,7 @@ Knows nothing of faults, nor of what is correct.
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
 
 from tests.history.clients import Consumer, Producer, client
@@ -59,10 +59,9 @@ class Scene:
 class Process:
     """A worker on its own thread."""
 
-    def __init__(self, scene: Scene, worker: Worker, number: int, identities: Sequence[str]) -> None:
+    def __init__(self, scene: Scene, worker: Worker, number: int) -> None:
         self.scene, self.worker = scene, worker
-        self.identities = identities
-        self.identity = identities[number % len(identities)] if not worker.transforms else f"of-{worker.name}"
+        self.identity = worker.identities[number % len(worker.identities)]
         self.value = (number + 1) * 10_000_000
         self.made = 0
         self.producers: dict[bool, Producer] = {}
@@ -79,7 +78,7 @@ class Process:
 
     def _run(self) -> None:
         try:
-            for step in steps(self.scene.seed, self.worker, len(self.identities)):
+            for step in steps(self.scene.seed, self.worker):
                 if self.ending.is_set():
                     break
                 with contextlib.suppress(Lost):  # without a client the step is skipped
@@ -139,7 +138,7 @@ class Process:
     def take_over(self, step: Step) -> None:
         """Continues with another transactional id, or the same, which fences its former producer."""
         self._drop(True)
-        self.identity = self.identities[step.identity]
+        self.identity = self.worker.identities[step.identity]
 
     def reopen(self, step: Step) -> None:
         self._drop_consumer(politely=self.random.random() < 0.5)

@@ -77,6 +77,9 @@ class Producer(base.Producer):
     def abort(self) -> None:
         with self._lost():
             base.within(WAIT_S, self.inner.abort_transaction)
+            # kafka-python 3.0.12 keeps offsets whose commit was refused, and sends them in the next transaction, too,
+            # when another member may have committed later ones.
+            self.inner._transaction_manager._pending_txn_offset_commits.clear()
 
     @staticmethod
     @contextlib.contextmanager
