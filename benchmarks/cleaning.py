@@ -18,8 +18,8 @@ from barnabas.records.record import body_of
 from benchmarks.measure import Row
 
 MIB = 1 << 20
-LOG_BYTES = 32 * MIB  #: of records, before they are packed
-BATCH_BYTES = 16_384  #: what Java's producer gathers by default
+LOG_BYTES = 32 * MIB  #: bytes of records, before compression
+BATCH_BYTES = 16_384  #: the default ``batch.size`` of Java's producer
 SEGMENT_BYTES = 8 * MIB
 NOW_MS = 1_700_000_000_000
 WORDS = [b"castle ", b"village ", b"messenger ", b"letter ", b"office ", b"surveyor ", b"inn ", b"snow ", b"0123456789"]
@@ -30,7 +30,7 @@ def made_batches(record_bytes: int, each: int) -> list[RecordBatch]:
     chance = random.Random(record_bytes)
     count = LOG_BYTES // record_bytes
     text = b"".join(chance.choices(WORDS, k=100_000))
-    value_bytes = record_bytes - 16 - 8  # but for the key and what frames a record
+    value_bytes = record_bytes - 16 - 8  # less the key and the framing of a record
     found = []
     for at in range(0, count - each, each):
         records = []
@@ -64,7 +64,7 @@ def saved(directory: Path, base: int, content: bytearray) -> SegmentFile:
 
 
 def cleaned(worker: ProcessCleaner, directory: Path, segments: list[SegmentFile], end_offset: int) -> Statistics:
-    """One pass over all of a log that was never cleaned."""
+    """Cleans a whole log that was never cleaned, in one pass."""
     job = CleaningJob(
         directory=str(directory),
         segments=segments,
@@ -88,7 +88,7 @@ def cleaned(worker: ProcessCleaner, directory: Path, segments: list[SegmentFile]
 
 
 def throughput(folder: Path, rounds: int) -> Iterator[Row]:
-    """Both reads and the write of a log that is all dirty; half its records or a little more are removed."""
+    """Cleans a log that is all dirty: two reads and a write; a little more than half of its records are removed."""
     worker = ProcessCleaner()
     try:
         for size, each, codecs in (

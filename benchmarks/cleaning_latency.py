@@ -1,6 +1,6 @@
 """The effect of compaction on a small constant load in the same broker: the slowest responses with and without it.
 
-Knows nothing of how the broker cleans: topics become compacted ones, and it is the broker's business when.
+Knows nothing of how the broker cleans: topics get ``cleanup.policy=compact``, and the broker decides when it cleans.
 """
 
 import random
@@ -34,7 +34,7 @@ BUDGET = 1.5
 
 
 def fill(running: Running, topic: str) -> None:
-    """Writes many keys, most of them several times, to a topic."""
+    """Writes many keys to a topic, most of them several times."""
     create = AdminClient({"bootstrap.servers": running.bootstrap}).create_topics
     create([NewTopic(topic, 1, 1, config={"segment.bytes": str(8 * MIB)})])[topic].result(30)
     chance, now_ms = random.Random(topic), time.time_ns() // 1_000_000
@@ -57,7 +57,7 @@ def set_policy(running: Running, topic: str, policy: str) -> None:
 
 
 def waits(connection: socket.socket, frame: bytes) -> list[float]:
-    """Returns ms from due time to response for each of ``RATE`` requests a second; a late one delays others."""
+    """Returns ms from due time to response for each of ``RATE`` requests a second; a late response delays the next."""
     found, buffer = [], bytearray(1 << 12)
     began = time.perf_counter()
     for number in range(int(RATE * SECONDS)):
@@ -83,7 +83,7 @@ def cleaners_cpu_s(running: Running) -> float:
 
 
 def latency(folder: Path, rounds: int) -> Iterator[Row]:
-    """The same load on the same broker, in turns: while it is otherwise idle, and while a large log is compacted."""
+    """Measures the same load on the same broker, in turns: otherwise idle, and while a large log is compacted."""
     frame = load.produce_frame("steady", 100, 100).data
     percentile, pairs, busy = {"p50": 0.5, "p99": 0.99}, [], []
     settings = ("log.cleaner.backoff.ms=20", "log.retention.check.interval.ms=600000")

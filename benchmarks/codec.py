@@ -23,12 +23,12 @@ from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.metadata import MetadataResponse
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
-SECONDS = 0.02  # that one figure of one round takes
+SECONDS = 0.02  # of each figure in each round
 TOPIC_IDS = [uuid.UUID(int=number + 1).bytes for number in range(1_000)]
 
 
 class Case(NamedTuple):
-    """A message at a version, what it has to do with, and kafka-python's class for it."""
+    """A message at a version, its API, and kafka-python's class for it."""
 
     what: str
     message: Message
@@ -99,7 +99,7 @@ CASES = [
 
 
 def microseconds(call: Callable[[], Any]) -> float:
-    """What one call takes of the processor, of as many as fit into SECONDS: others on the machine do not count."""
+    """Returns the CPU time of one call, averaged over SECONDS; other processes do not count."""
     calls, start = 0, time.process_time()
     while (passed := time.process_time() - start) < SECONDS:
         for _ in range(5):
@@ -109,7 +109,7 @@ def microseconds(call: Callable[[], Any]) -> float:
 
 
 def contenders(case: Case) -> dict[str, Callable[[], Any]]:
-    """Ours and theirs of each direction; the bytes are the same, which is asserted."""
+    """Returns our function and theirs for each direction; asserts that the bytes are the same."""
     version, cls, message, theirs = case.version, type(case.message), case.message, case.theirs
     data = message.encode(version=version)
     frame = memoryview(bytearray(data))
@@ -124,7 +124,7 @@ def contenders(case: Case) -> dict[str, Callable[[], Any]]:
 
 
 def measured(rounds: int) -> dict[str, dict[str, float]]:
-    """Medians over the rounds; within a round everything has its turn."""
+    """Returns medians over the rounds; each round runs all of them in turn."""
     taken: dict[str, dict[str, list[float]]] = {}
     calls = {case.what: contenders(case) for case in CASES}
     for _ in range(rounds):

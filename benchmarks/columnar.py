@@ -90,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="rounds of each; medians are printed (default 9)")
     rounds = parser.parse_args().rounds
-    keep_freed_memory()  # as whoever reads does
+    keep_freed_memory()  # as a reader does
     table = Table("records", "columns: ns a record", "bare", "ratio", "one by one", "ratio")
     for case in CASES:
         data, records = fetched(case)

@@ -30,7 +30,7 @@ PATIENCE_S = 30.0
 def after_kills(folder: Path, rounds: int) -> Iterator[Row]:
     """From kill -9 of a leader to the first acknowledged record.
 
-    librdkafka looks for the new leader once a second, so that its time says little of brokers. The budget is for a
+    librdkafka looks for the new leader once a second, so its time says little about brokers. The budget is for a
     client that asks all brokers in turn.
     """
     found: dict[bool, list[tuple[float, float]]] = {False: [], True: []}

@@ -1,7 +1,7 @@
 """The cost of large groups and of many groups: 500 members until they are stable, and a start with 10,000 groups.
 
-Knows nothing of how a coordinator works. Both figures of settling are given, by the clock and in CPU seconds of the
-broker; the latter is what is asked, for the members run on the same cores.
+Knows nothing of how a coordinator works. Settling is measured as elapsed time and as CPU seconds of the broker. The
+budget is for the CPU time, since the members run on the same cores.
 """
 
 import statistics
@@ -20,7 +20,7 @@ PROTOCOLS: dict[str, type[members.Member]] = {"classic": members.ClassicMember, 
 
 
 def large(folder: Path, rounds: int) -> Iterator[Row]:
-    """500 members that join at once, by either protocol, until each has its share of 1,000 partitions."""
+    """500 members join at once, by either protocol, until each has its share of 1,000 partitions."""
     for protocol, kind in PROTOCOLS.items():
         figures = []
         for index in range(rounds):
@@ -42,7 +42,7 @@ def large(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def replay(folder: Path, rounds: int) -> Iterator[Row]:
-    """Process start to first ApiVersions response with 10,000 groups; beside it the start without any."""
+    """Measures process start to first ApiVersions response, with 10,000 groups and without any."""
     directory = folder / "groups"
     with servers.barnabas(directory, "offsets.topic.num.partitions=50", keep=True) as running:
         load.create_topic(running.port, many_groups.TOPIC, many_groups.PARTITIONS)

@@ -19,7 +19,7 @@ class Flow(NamedTuple):
 
     bytes: int
     seconds: float
-    cpu_s: float  #: of the server
+    cpu_s: float  #: CPU time of the server
 
     @property
     def mb_per_s(self) -> float:
@@ -85,7 +85,7 @@ def consume(
             "enable.auto.commit": False,
             "fetch.message.max.bytes": 1_048_576,
             "queued.max.messages.kbytes": 2_000_000,
-            # With its defaults the client rests for a second whenever a fast broker has filled its queue.
+            # With its defaults the client pauses for a second whenever a fast broker has filled its queue.
             "queued.min.messages": 10_000_000,
             "fetch.queue.backoff.ms": 5,
             "check.crcs": False,

@@ -1,7 +1,7 @@
 """Loads: prebuilt frames over a blocking socket, and librdkafka through confluent-kafka.
 
-Knows nothing of which server it loads. The raw loads send bytes that were made before the clock started, so that what
-is measured is the server.
+Knows nothing of which server it loads. The raw loads send bytes made before the clock started: only the server
+is measured.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ def framed(api_key: int, version: int, body: bytes, correlation_id: int = 7) -> 
 def produce_frame(topic: str, batch_bytes: int, record_bytes: int = 1024) -> Frame:
     """Returns a Produce request, acks=1, with one batch of about this many bytes, of records of this size."""
     count = max(batch_bytes // record_bytes, 1)
-    now_ms = time.time_ns() // 1_000_000  # records of long ago would be deleted while they are measured
+    now_ms = time.time_ns() // 1_000_000  # retention would delete old records during the measurement
     return produce_frame_of(topic, bytes(build_batch([(None, b"v" * (record_bytes - 8), now_ms)] * count)))
 
 

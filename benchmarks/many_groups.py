@@ -1,7 +1,7 @@
 """Ten thousand groups in a data directory: classic groups, consumer groups, and groups that only commit offsets.
 
-Knows nothing of how they are loaded. Each has three members where it has any, has committed five offsets twice, and was
-written as a coordinator writes: one batch for each command.
+Knows nothing of how they are loaded. Each group has three members or none, and has committed five offsets twice. Its
+records are written as a coordinator writes them: one batch for each command.
 """
 
 import uuid
@@ -32,7 +32,7 @@ Pair = tuple[CoordinatorKey, CoordinatorValue, int]
 
 
 def fill(directory: Path, groups: int) -> int:
-    """Put so many groups into the logs of a broker that is stopped; how many records they are."""
+    """Writes groups to the logs of a stopped broker; returns the number of records."""
     count = 0
     logs = [
         open_log(
@@ -62,7 +62,7 @@ def fill(directory: Path, groups: int) -> int:
 
 
 def classic(group_id: str, now_ms: int) -> Iterator[list[Pair]]:
-    """A stable group of the classic protocol."""
+    """Yields the records of a stable group of the classic protocol."""
     member = written.GroupMetadataValue.MemberMetadata
     members = [
         member(
@@ -89,7 +89,7 @@ def classic(group_id: str, now_ms: int) -> Iterator[list[Pair]]:
 
 
 def consumer(group_id: str, now_ms: int) -> Iterator[list[Pair]]:
-    """A stable group of the consumer protocol."""
+    """Yields the records of a stable group of the consumer protocol."""
     members: list[Pair] = []
     for index in range(MEMBERS):
         key = {"group_id": group_id, "member_id": member_id(index)}
@@ -112,7 +112,7 @@ def consumer(group_id: str, now_ms: int) -> Iterator[list[Pair]]:
 
 
 def assigned(group_id: str) -> Iterator[Pair]:
-    """What each member is to read, and that it reads it."""
+    """Yields each member's target assignment and its equal current assignment."""
     target = written.ConsumerGroupTargetAssignmentMemberValue
     current = written.ConsumerGroupCurrentMemberAssignmentValue
     for index in range(MEMBERS):
@@ -134,7 +134,7 @@ def assigned(group_id: str) -> Iterator[Pair]:
 
 
 def simple(group_id: str, now_ms: int) -> Iterator[list[Pair]]:
-    """Offsets, committed again and again."""
+    """Yields the records of repeated offset commits."""
     for commit in range(COMMITS):
         yield [
             (

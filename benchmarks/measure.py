@@ -26,7 +26,7 @@ class Row(NamedTuple):
     what: str
     measured: str
     baseline: str
-    ratio: float | None  #: measured to baseline, median of the rounds' own ratios; None where a budget is absolute
+    ratio: float | None  #: of measured to baseline: the median of the rounds' ratios; None where the budget is absolute
     budget: str
     holds: bool | None  #: None where there is no budget
 
@@ -42,7 +42,7 @@ def start_up(folder: Path, rounds: int) -> Iterator[Row]:
     """Time from process start to the first ApiVersions response, with an empty data directory; and idle memory."""
     times, sizes = [], []
     with servers.barnabas(folder / "first"):
-        pass  # this one has the bytecode to compile
+        pass  # the first start compiles the bytecode
     for index in range(rounds):
         began = time.perf_counter()
         with servers.barnabas(folder / f"start-{index}") as running:
@@ -103,11 +103,11 @@ def memory(folder: Path, rounds: int) -> Iterator[Row]:
     yield Row(f"memory per connection, of {connections}", f"{each:.1f} KB", "", None, "<= 30 KB", each <= 30)
 
 
-# ---------------------------------------------------------------- beside the bare way
+# ---------------------------------------------------------------- beside bare servers
 
 
 def produce_beside_sink(folder: Path, rounds: int) -> Iterator[Row]:
-    """The same frames to Barnabas and to a sink that only checks and appends."""
+    """Sends the same frames to Barnabas and to a sink that only checks and appends."""
     for size, total, budget in ((MIB, 512 * MIB, 0.8), (64 << 10, 256 * MIB, 0.6)):
         frame = load.produce_frame("bench", size)
         pairs = []
@@ -127,7 +127,7 @@ def produce_beside_sink(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def fetch_beside_reader(folder: Path, rounds: int) -> Iterator[Row]:
-    """1 MiB at a time from Barnabas, and from a loop of pread and send on the same file."""
+    """Fetches 1 MiB at a time from Barnabas, and from a loop of pread and send on the same file."""
     size, total = MIB, 512 * MIB
     frame = load.produce_frame("bench", size - 2048)
     records = (size - 2048) // 1024
@@ -157,7 +157,7 @@ def beside(what: str, baseline: str, pairs: list[tuple[float, float]], budget: f
 
 
 def small_requests(folder: Path, rounds: int) -> Iterator[Row]:
-    """Requests of one 100-byte record each, acks=1, one connection, pipelined."""
+    """Pipelines requests of one 100-byte record each over one connection, acks=1."""
     count, frame, rates, costs = 100_000, load.produce_frame("bench", 100, 100), [], []
     with servers.barnabas(folder / "small") as running:
         load.create_topic(running.port, "bench")
@@ -178,7 +178,7 @@ def small_requests(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def small_requests_with_quotas(folder: Path, rounds: int) -> Iterator[Row]:
-    """The same requests in turns without quotas, with a quota of another user, and with quotas for bytes and time."""
+    """Sends the same requests without quotas, with a quota of another user, and with quotas for bytes and time."""
     count, frame = 50_000, load.produce_frame("bench", 100, 100)
     unreached = {"producer_byte_rate": 1e12, "request_percentage": 1e9}
     settings = {
@@ -215,7 +215,7 @@ def small_requests_with_quotas(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def many_partitions(folder: Path, rounds: int) -> Iterator[Row]:
-    """A fetch over 1,000 partitions, against one over a single partition: the cost of each partition."""
+    """Compares a fetch of 1,000 partitions with one of a single partition: the cost of each partition."""
     partitions, repeat = 1000, 50
     one, many = [], []
     with servers.barnabas(folder / "many") as running:
@@ -232,7 +232,7 @@ def many_partitions(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def growth(folder: Path, rounds: int) -> Iterator[Row]:
-    """The same small fetches from the middle of a log of 1 MiB and of one of 2 GiB."""
+    """Sends the same small fetches from the middle of a log of 1 MiB and of one of 2 GiB."""
     frame = load.produce_frame("bench", MIB - 2048)
     records = (MIB - 2048) // 1024
     pairs = []
@@ -260,7 +260,7 @@ Flows = dict[int, librdkafka.Flow]
 
 
 def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
-    """The load of librdkafka on both, in turns, on the same cores; each runs alone."""
+    """Runs the load of librdkafka on both, in turns, on the same cores; each runs alone."""
     produced: dict[int, list[tuple[librdkafka.Flow, librdkafka.Flow]]] = {}
     consumed: dict[int, list[tuple[librdkafka.Flow, librdkafka.Flow]]] = {}
     fetched: dict[int, list[tuple[librdkafka.Flow, librdkafka.Flow]]] = {}
@@ -306,7 +306,7 @@ def one_round(running: Running, loads: dict[int, int]) -> tuple[Flows, Flows, Fl
 
 
 def raw_fetch(running: Running, topic: str, record_bytes: int, total: int) -> librdkafka.Flow:
-    """Throughput of the server, with a client that discards the records."""
+    """Measures the throughput of the server with a client that discards the records."""
     step = MIB // record_bytes
     requests = [load.fetch_frame(topic, offset, MIB) for offset in range(0, total // record_bytes - step, step)]
     before = running.cpu_s()

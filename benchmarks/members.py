@@ -1,7 +1,7 @@
 """Members of one large group, each on its own connection: the broker's cost of their rebalance.
 
-Knows nothing of how a broker decides. Frames over sockets and a selector in one thread: what the members themselves do
-is as little as can be, and what they take of the processor is counted apart from what the broker takes.
+Knows nothing of how a broker decides. Members are sockets and a selector in one thread, so they cost little; their CPU
+time is counted apart from the broker's.
 """
 
 import contextlib
@@ -194,9 +194,9 @@ class ConsumerMember(Member):
 def come_together(
     port: int, kinds: Sequence[type[Member]], count: int, partitions: int, group: str = GROUP
 ) -> tuple[float, float]:
-    """So many, of each kind in turn, all at once, until each reads its share of the topic in one generation.
+    """Members of each kind in turn join at once, until each reads its share of the topic in one generation.
 
-    Returns the seconds that took, and ours of the CPU.
+    Returns the elapsed seconds, and the CPU seconds of this process.
     """
     with contextlib.ExitStack() as stack:
         selector = stack.enter_context(selectors.DefaultSelector())

@@ -24,7 +24,7 @@ def cost_us(running: Running, frame: bytes, count: int = COUNT) -> float:
 
 
 def cost(folder: Path, rounds: int) -> Iterator[Row]:
-    """Produce requests of 100 bytes to two nodes in turns."""
+    """Sends produce requests of 100 bytes to two nodes in turns."""
     frame = load.produce_frame("bench", 100, 100).data
     pairs = []
     for index in range(rounds):
@@ -37,7 +37,7 @@ def cost(folder: Path, rounds: int) -> Iterator[Row]:
                 load.create_topic(node.port, "bench")
                 cost_us(node, frame, COUNT // 10)
             for turn in range(TURNS):
-                order = nodes if (index + turn) % 2 else nodes[::-1]  # whichever is first has a colder machine
+                order = nodes if (index + turn) % 2 else nodes[::-1]  # the first measurement finds colder caches
                 costs = {node: cost_us(node, frame) for node in order}
                 pairs.append(tuple(costs[node] for node in nodes))
     counted, plain = (statistics.median(each) for each in zip(*pairs, strict=True))

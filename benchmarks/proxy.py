@@ -20,14 +20,14 @@ TOTAL = 512 * MIB
 
 @contextlib.contextmanager
 def proxy_of(running: Running) -> Iterator[Running]:
-    """A proxy in front of a node."""
+    """Runs a proxy in front of a node."""
     to = ["--listen", "127.0.0.1:0", "--to", running.bootstrap]
     with servers.spawned("proxy", [sys.executable, "-m", "barnabas", "proxy", *to]) as proxy:
         yield proxy
 
 
 def waits_us(port: int, frame: bytes, count: int = REQUESTS) -> list[float]:
-    """Sends a request after the other. Returns the microseconds to each answer."""
+    """Sends requests one after the other; returns the microseconds to each response."""
     found, buffer = [], bytearray(1 << 16)
     with load.connected(port) as connection:
         for _ in range(count):
@@ -39,7 +39,7 @@ def waits_us(port: int, frame: bytes, count: int = REQUESTS) -> list[float]:
 
 
 def in_between(folder: Path, rounds: int) -> Iterator[Row]:
-    """Sequential small requests, and large ones with five in flight."""
+    """Measures sequential small requests, and large ones with five in flight."""
     small, large = load.produce_frame("small", 100, 100).data, load.produce_frame("large", MIB - 2048).data
     records = (MIB - 2048) // 1024
     fetches = [load.fetch_frame("large", index * records, MIB) for index in range(TOTAL // MIB)]

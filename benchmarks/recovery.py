@@ -23,15 +23,15 @@ from benchmarks.measure import MIB, Row, first_answer, median_ratio
 
 PARTITIONS = 4
 BATCHES = {"170 bytes": 170, "1 KiB": 1024, "16 KiB": 16 << 10, "1 MiB": MIB}
-BUDGET = {"1 KiB", "16 KiB", "1 MiB"}  #: of which sizes 500 MB/s are asked
+BUDGET = {"1 KiB", "16 KiB", "1 MiB"}  #: batch sizes with a budget of 500 MB/s
 NOW_MS = 1_700_000_000_000
 RECORD_OVERHEAD = 12
 
 
 def after_a_kill(folder: Path, rounds: int, gigabytes: float = 2) -> Iterator[Row]:
-    """Process start to first ApiVersions response, with this amount of data after the recovery point."""
+    """Measures process start to first ApiVersions response, with this amount of data after the recovery point."""
     for name, size in BATCHES.items():
-        share = gigabytes if name in BUDGET else gigabytes / 10  # the small ones take long to make, and to check
+        share = gigabytes if name in BUDGET else gigabytes / 10  # small batches take long to make and to check
         directory = folder / "recovery"
         with servers.barnabas(directory, keep=True) as running:
             load.create_topic(running.port, "big", PARTITIONS)
@@ -74,7 +74,7 @@ def fill(directory: Path, batch_bytes: int, gigabytes: float) -> list[Path]:
         for number in range(count):
             at, offset = number * len(batch), log.log_end_offset + number
             struct.pack_into(">q", many, at, offset)
-            struct.pack_into(">i", many, at + 53, offset & 0x7FFFFFFF)  # the sequence
+            struct.pack_into(">i", many, at + 53, offset & 0x7FFFFFFF)  # the sequence number
             struct.pack_into(">I", many, at + 17, crc32c(memoryview(many)[at + 21 : at + len(batch)]))
         log.append_as_follower(many, now_ms=NOW_MS)
     log.close()

@@ -53,7 +53,7 @@ def create(cluster: Combined, topics: list[NewTopic]) -> None:
 
 
 def idle(folder: Path, rounds: int) -> Iterator[Row]:
-    """A thousand replicas on each of three nodes: their memory, their idle CPU time, and the time of a start."""
+    """Measures a thousand replicas on each of three nodes: memory, idle CPU time, and the time of a start."""
     sizes, costs, starts = [], [], []
     for index in range(rounds):
         with Combined(folder / f"idle-{index}", [BARNABAS] * 3) as cluster:
@@ -79,7 +79,7 @@ def idle(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def moved(folder: Path, rounds: int, gigabytes: float = 4.3) -> Iterator[Row]:
-    """A partition that is moved to a broker without any, beside a copy of its file over one connection."""
+    """Moves a partition to a broker without replicas, beside a copy of its file over one connection."""
     pairs = []
     for index in range(rounds):
         home = folder / f"moved-{index}"
@@ -139,10 +139,10 @@ def one_stream(path: Path, total: int) -> float:
 
 
 def shut_down(folder: Path, rounds: int) -> Iterator[Row]:
-    """The longest time without acknowledgements while the leader of a partition is shut down, beside Apache Kafka.
+    """Measures the longest time without acknowledgements while a leader is shut down, beside Apache Kafka.
 
-    librdkafka looks for the new leader once a second, so that its longest wait says nothing of brokers. It is the load,
-    and must see no error; the time is that of a client which asks all brokers in turn.
+    librdkafka looks for the new leader once a second, so its longest wait says nothing about brokers. It is the load,
+    and must see no error; the time is that of a client that asks all brokers in turn.
     """
     pairs = []
     for index in range(rounds):
@@ -180,7 +180,7 @@ def gap_ms(cluster: Combined, leader: Node) -> float:
 
 
 class Patient(threading.Thread):
-    """A client that writes to whichever broker is the leader, one record after the other."""
+    """A client that writes one record after the other, always to the current leader."""
 
     def __init__(self, ports: list[int], led: str) -> None:
         """

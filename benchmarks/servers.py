@@ -44,7 +44,7 @@ class Running:
 @contextlib.contextmanager
 def spawned(name: str, command: list[str]) -> Iterator[Running]:
     """Runs a process that prints its port, bare or after 127.0.0.1, within the block."""
-    # As users run it: with the bytecode of an earlier start.
+    # Users start it with the bytecode of an earlier start.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     began = time.perf_counter()
     process = subprocess.Popen(

@@ -1,7 +1,7 @@
 """The cost of a share group: members fetch and accept its records in turn, beside Apache Kafka.
 
-Knows nothing of the states of a record in a broker. The client is raw frames over a blocking socket: a ShareFetch that
-accepts what the one before gave, for as long as there is something.
+Knows nothing of the states of a record in a broker. The client sends raw frames over a blocking socket: each
+ShareFetch accepts the records of the one before, until there are none.
 """
 
 import base64
@@ -27,7 +27,7 @@ from benchmarks.measure import Row
 from benchmarks.transactions import framed
 
 TOPIC, GROUP, MEMBER = "bench", "bench", "member"
-SHARE = 2  #: the kind of coordinator that is looked for
+SHARE = 2  #: the coordinator type of FindCoordinator
 BATCH_BYTES, RECORD_BYTES = 16 << 10, 1024
 VERSION = 2
 ACCEPT = 1
@@ -84,7 +84,7 @@ R = TypeVar("R", bound=Response)
 
 
 def ask(connection: socket.socket, request: Request, version: int, answered: type[R], buffer: bytearray) -> R:
-    """Of versions with tagged fields only."""
+    """Sends a request; its version must have tagged fields."""
     connection.sendall(framed(request, version))
     size = load.receive(connection, buffer)
     return answered.decode(memoryview(buffer)[9:size], version=version)
@@ -114,7 +114,7 @@ def prepare(port: int, batches: int) -> bytes:
         find = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=[key])
         deadline = time.monotonic() + load.LONGEST_SILENCE_S
         while time.monotonic() < deadline:
-            # The coordinator's topic may have to be made first.
+            # The broker may have to create the coordinator's topic first.
             coordinator = ask(connection, find, 6, FindCoordinatorResponse, buffer).coordinators[0]
             if not coordinator.error_code:
                 begun = ask(connection, request, 0, InitializeShareGroupStateResponse, buffer)
@@ -143,7 +143,7 @@ def consumed(running: servers.Running, batches: int, max_records: int) -> tuple[
 
 
 def throughput(folder: Path, rounds: int) -> Iterator[Row]:
-    """Records a second that one member accepts, and their cost, for each number of requested records."""
+    """Measures the records a second that one member accepts, and their cost, by the number of requested records."""
     starts: dict[str, Callable[[Path], contextlib.AbstractContextManager[servers.Running]]]
     starts = {"Barnabas": servers.barnabas}
     if shutil.which("java"):
@@ -166,7 +166,7 @@ def throughput(folder: Path, rounds: int) -> Iterator[Row]:
 def row(
     what: str, ours: float, theirs: float, digits: int, *, at_least: float | None = None, at_most: float | None = None
 ) -> Row:
-    """Beside Apache Kafka, if it is installed."""
+    """Returns the row, compared with Apache Kafka if it is installed."""
     ratio = ours / theirs if theirs else None
     baseline = f"Apache {theirs:,.{digits}f}" if theirs else ""
     budget = f">= {at_least}x" if at_least is not None else f"<= {at_most}x"

@@ -1,6 +1,6 @@
 """The data pipeline beside Spark's own Kafka connector: one session on two cores, one broker, in turns.
 
-Knows nothing of how either of them reads or writes: both are used by the name of their format.
+Knows nothing of how either reads or writes: both are used by the name of their format.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ class Load(NamedTuple):
     records: int
     sizes: tuple[int, int]  #: the shortest and the longest value, in bytes
     compression: str
-    budget: float  #: how many times as fast as the connector they are to be read
+    budget: float  #: the budget: reading is this many times as fast as the connector
 
 
 LOADS = (
@@ -150,7 +150,7 @@ def to_nowhere(frame: DataFrame) -> None:
 
 
 def reading(folder: Path, rounds: int) -> Iterator[Row]:
-    """A topic to a sink that discards rows: Barnabas's source, Spark's own, and prepared batches."""
+    """Reads a topic to a sink that discards rows: Barnabas's source, Spark's own, and prepared batches."""
     with bench(folder) as on:
         for wanted in LOADS:
             topic = fill(on, wanted)
@@ -168,7 +168,7 @@ def reading(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def writing(folder: Path, rounds: int) -> Iterator[Row]:
-    """Rows made by Spark to a topic, and a topic to a topic."""
+    """Writes rows made by Spark to a topic, and a topic to a topic."""
     with bench(folder) as on:
         for what, (count, size) in WRITES.items():
             rows = made_rows(on.spark, count, size).cache()
@@ -198,7 +198,7 @@ class Flow(NamedTuple):
     """Throughput, and CPU time."""
 
     per_s: float
-    cpu_s: float  #: for a million of them
+    cpu_s: float  #: for a million records
 
 
 def in_turns(on: Bench, rounds: int, records: int, works: Mapping[str, Callable[[], None]]) -> dict[str, list[Flow]]:
@@ -237,7 +237,7 @@ def flow_text(flows: list[Flow]) -> str:
 
 
 def filing(folder: Path, rounds: int) -> Iterator[Row]:
-    """The jobs: a topic to Parquet, beside Spark's connector as a batch and as a stream, and from there to a topic."""
+    """Runs the jobs: a topic to Parquet, beside Spark's connector as batch and stream, and from there to a topic."""
     with bench(folder) as on:
         for what, (count, size) in WRITES.items():
             source = fill(on, Load(f"of {what}", count, (size, size), "none", 0))
@@ -296,7 +296,7 @@ def backfill(on: Bench, place: Path, topic: str) -> None:
 
 
 def latency(folder: Path, rounds: int) -> Iterator[Row]:
-    """One topic to another by a stateless query, 100 records a second: the time of each record from send to receipt."""
+    """Copies a topic by a stateless query, 100 records a second: the time of each record from send to receipt."""
     waits: dict[str, list[list[float]]] = {OURS: [], THEIRS: []}
     with bench(folder) as on:
         for index in range(rounds):

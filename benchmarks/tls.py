@@ -75,7 +75,7 @@ def free_port() -> int:
 
 
 def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
-    """The load of librdkafka on both, in turns, over TLS; then handshakes without resumption."""
+    """Runs the load of librdkafka on both, in turns, over TLS; then handshakes without resumption."""
     made = stores(folder)
     produced, consumed, rates, costs = [], [], [], []
     for index in range(rounds):
@@ -84,7 +84,7 @@ def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
             port = free_port()
             with start(folder / f"tls-{index}", made, port) as running:
                 flows.append(one_round(running, port, made))
-                handshakes(port, made, HANDSHAKES)  # what is compiled as it runs has been by then
+                handshakes(port, made, HANDSHAKES)  # the JIT has compiled the hot code by then
                 before = running.cpu_s()
                 seconds = handshakes(port, made, HANDSHAKES)
                 met.append((HANDSHAKES / seconds, (running.cpu_s() - before) / HANDSHAKES * 1000))
@@ -130,7 +130,7 @@ def handshakes(port: int, made: Stores, count: int) -> float:
 
 
 def crowd(folder: Path, rounds: int) -> Iterator[Row]:
-    """A request and its response on a plain listener: alone, beside 1,000 idle handshakes, and while 1,000 begin."""
+    """Measures a request on a plain listener: alone, beside 1,000 idle handshakes, and while 1,000 begin."""
     made, port = stores(folder), free_port()
     idle, begun = [], []
     hello = client_hello()

@@ -1,7 +1,7 @@
 """The cost of transactions: the time of a small one, the throughput of large ones, and a start with many ids.
 
-Knows nothing of how a coordinator works. The client is raw frames over a blocking socket, so that what is measured is
-the server; both generations are measured, and Apache Kafka beside us where java is there.
+Knows nothing of how a coordinator works. The client sends raw frames over a blocking socket: only the server is
+measured. Both generations are measured, beside Apache Kafka where Java is installed.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ SMALL_TRANSACTIONS = 400  #: a round
 BATCH_BYTES = 64 << 10
 BATCHES, LARGE_TRANSACTIONS = 100, 40  #: in each, and a round
 IDS = 10_000
-TRANSACTION = 1  #: the kind of coordinator that is looked for
+TRANSACTION = 1  #: the coordinator type of FindCoordinator
 CONCURRENT_TRANSACTIONS = 51
 GENERATIONS = {"v1": {"produce": 11, "end": 4}, "v2": {"produce": 12, "end": 5}}
 
@@ -58,7 +58,7 @@ class Producer:
         return answered.decode(memoryview(self.buffer)[9:size], version=version)
 
     def begin_with(self, timeout_ms: int = 60_000) -> None:
-        """Get an id, from whatever coordinator there is: its topic may have to be made first."""
+        """Initialises a producer; waits for the coordinator, whose topic may not exist yet."""
         find = FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=[self.transactional_id])
         deadline = time.monotonic() + load.LONGEST_SILENCE_S
         while time.monotonic() < deadline:
@@ -75,7 +75,7 @@ class Producer:
         raise TimeoutError(f"there is no coordinator of {self.transactional_id}")
 
     def add(self) -> None:
-        """All partitions; the second generation does that by writing to them."""
+        """Adds all partitions; a producer of the second generation does so by writing to them."""
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
             v3_and_below_producer_id=self.id,
@@ -92,7 +92,7 @@ class Producer:
         until_accepted(answer)
 
     def produce(self, records: Sequence[int], record_bytes: int) -> Request:
-        """A request with so many records for each partition."""
+        """Produces this number of records to each partition, in one request."""
         topic_type = ProduceRequest.TopicProduceData
         now_ms = time.time_ns() // 1_000_000
         data = []
@@ -110,7 +110,7 @@ class Producer:
         return ProduceRequest(transactional_id=self.transactional_id, acks=-1, timeout_ms=30_000, topic_data=topics)
 
     def end(self, version: int) -> None:
-        """Commit, and go on in the epoch that the answer tells."""
+        """Commits, and continues with the epoch of the response."""
         request = EndTxnRequest(
             transactional_id=self.transactional_id, producer_id=self.id, producer_epoch=self.epoch, committed=True
         )
@@ -121,7 +121,7 @@ class Producer:
             self.sequences = [0] * PARTITIONS
 
     def transaction(self) -> None:
-        """A small one."""
+        """Runs a small transaction."""
         versions = GENERATIONS[self.generation]
         if self.generation == "v1":
             self.add()
@@ -159,7 +159,7 @@ def producing(port: int, generation: str) -> Iterator[Producer]:
 
 
 def small(folder: Path, rounds: int) -> Iterator[Row]:
-    """100 records over 3 partitions, from the begin to the response of the commit, sequentially."""
+    """Measures 100 records over 3 partitions, from the begin to the response of the commit, sequentially."""
     starts: dict[str, Callable[[Path], contextlib.AbstractContextManager[servers.Running]]]
     starts = {"Barnabas": servers.barnabas}
     if shutil.which("java"):
@@ -185,7 +185,7 @@ def small(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def large(folder: Path, rounds: int) -> Iterator[Row]:
-    """Batches of 64 KiB, five in flight, in transactions of 6.4 MB; beside the same without transactions."""
+    """Measures transactions of 6.4 MB in batches of 64 KiB, five in flight; beside the same without transactions."""
     count = BATCHES * LARGE_TRANSACTIONS
     for generation in GENERATIONS:
         pairs = []
@@ -216,7 +216,7 @@ def transfer(producer: Producer) -> float:
 
 def plain_transfer(producer: Producer) -> float:
     """Sends the same amount by the same client, without a transaction; returns the seconds."""
-    # Each in a place of its own, as those of a transaction are: what is sent again and again stays in a cache.
+    # Each frame has its own memory, as in a transaction: a frame that is sent repeatedly stays in the CPU's cache.
     frames = [load.produce_frame(TOPIC, BATCH_BYTES).data for _ in range(BATCHES)]
     began = time.perf_counter()
     flow(producer, frames, load.PRODUCE_VERSION)
@@ -242,7 +242,7 @@ def expect_taken(producer: Producer, version: int) -> None:
 
 
 def start_with_ids(folder: Path, rounds: int) -> Iterator[Row]:
-    """Process start to first ApiVersions response with many transactional ids, a tenth of them with transactions."""
+    """Measures process start to first ApiVersions response with many transactional ids, a tenth in transactions."""
     directory = folder / "ids"
     with servers.barnabas(directory, keep=True) as running:
         load.create_topic(running.port, TOPIC, PARTITIONS)
