@@ -1,9 +1,9 @@
 """A broker for the compat tests, and unique names.
 
-One broker is shared by all tests of a process, which therefore name their topics and groups apart; a test that kills
-or configures its broker asks for one of its own. ``BARNABAS_COMPAT_BOOTSTRAP`` points the shared one at any broker that
-runs already, and ``BARNABAS_COMPAT_BROKER=apache`` runs every test against Apache Kafka: what does not pass there is
-no test of compatibility.
+All tests of a process share one broker, and therefore use unique names of topics and groups; a test that kills or
+configures its broker uses its own. ``BARNABAS_COMPAT_BOOTSTRAP`` names a running broker that is used as the shared one.
+``BARNABAS_COMPAT_BROKER=apache`` runs every test against Apache Kafka: a test that fails there is no test of
+compatibility.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def a_broker(home: Path, overrides: dict[str, str], features: Mapping[str, int] 
 
 @pytest.fixture(scope="session")
 def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The shared broker; topics are created on first use, which is Kafka's default."""
+    """Yields the shared broker; topics are created on first use, which is Kafka's default."""
     elsewhere = os.environ.get("BARNABAS_COMPAT_BOOTSTRAP")
     if elsewhere:
         yield Elsewhere(elsewhere)
@@ -73,7 +73,7 @@ def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 def bootstrap(barnabas: Running) -> str:
-    """The address of the shared broker."""
+    """Returns the address of the shared broker."""
     return barnabas.bootstrap
 
 

@@ -1,8 +1,8 @@
-"""Creates transactions that nobody ends: a hanging one, as a late request of a producer causes it, and one that stays
-open for long.
+"""Creates transactions that are not ended: a hanging one, as a late produce request causes it, and one that stays open
+for long.
 
-Knows of the broker only the protocol, of which it uses what no client would. The broker must take transactional batches
-without asking the coordinator (``transaction.partition.verification.enable=false``), as brokers before 3.6 did.
+Knows only the broker's protocol, and sends requests that no client would send. The broker must accept transactional
+batches without verification (``transaction.partition.verification.enable=false``), as brokers before 3.6 did.
 """
 
 from barnabas.wire.messages.create_topics import CreateTopicsRequest

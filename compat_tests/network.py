@@ -1,7 +1,7 @@
-"""A network of the kernel's own: a namespace for each node, joined by a bridge, in which packets can be lost silently.
+"""A network in the kernel: a namespace for each node, joined by a bridge that can drop packets silently.
 
-Knows nothing of what the nodes are. The caller is in a network namespace of its own already (``unshare --net``), which
-takes the bridge: nothing of it is seen outside, and all of it ends with its processes.
+Knows nothing of what the nodes are. The caller must be in its own network namespace (``unshare --net``), which gets the
+bridge: nothing is visible outside, and everything ends with its processes.
 """
 
 import subprocess
@@ -12,17 +12,17 @@ from typing import Self
 
 SUBNET = "10.77.0"
 CALLER = 254  #: the last number of the caller's address; a node's is its id
-NOBODY = "02:00:00:00:00:ff"  #: the bridge forwards frames for it to everybody, and nobody takes them
-#: Without an address of its own a bridge takes the lowest of its devices', and nodes go on sending to an earlier one.
+NOBODY = "02:00:00:00:00:ff"  #: the bridge floods frames for this address, and no node accepts them
+#: Without its own address a bridge uses the lowest of its devices', and nodes go on sending to an earlier one.
 BRIDGE = "02:00:00:00:00:fe"
 PATIENCE_S = 10.0
 
-#: Puts a command into namespaces of its own, in which it may do what the network takes.
+#: Runs a command in new namespaces, in which it has the rights that the network needs.
 APART = ("unshare", "--user", "--map-root-user", "--net")
 
 
 def is_possible() -> bool:
-    """Returns whether a process may make such a network: namespaces, ``ip``, bridges and pairs of devices."""
+    """Returns whether this machine allows such a network: namespaces, ``ip``, bridges and pairs of devices."""
     words = (
         "ip link add br0 type bridge && ip link add v1 type veth peer name v2 && "
         "unshare --net true && nsenter --net=/proc/self/ns/net true"
@@ -95,7 +95,7 @@ class Network:
             _ip(f"neigh replace {address} lladdr {NOBODY} nud permanent dev eth0", self.command(sender))
 
     def heal(self) -> None:
-        """Drops nothing any more."""
+        """Stops dropping packets."""
         for node in self.nodes:
             _ip(f"link set v{node} master br0")
             _ip("neigh flush nud permanent dev eth0", self.command(node))

@@ -1,6 +1,6 @@
 """A broker under test, in its own process: started as by a user, stopped cleanly or killed, restarted.
 
-Knows nothing of how Barnabas works inside: it sees a command line, what that prints, and a port.
+Knows nothing of how Barnabas works inside: only its command line, its output, and its port.
 """
 
 import contextlib
@@ -63,9 +63,9 @@ class Elsewhere:
 class BarnabasProcess:
     """``python -m barnabas serve`` on 127.0.0.1 with its data and its output in one folder.
 
-    ``BARNABAS_COMPAT_PYTHON`` names the interpreter to run, so that an installed wheel can be put to the test; the
-    process starts in ``home``, where no source tree can stand in for the package. ``features`` are the levels that a
-    new data directory is to have, where these are not the newest.
+    ``BARNABAS_COMPAT_PYTHON`` names the interpreter, so that an installed wheel can be tested; the process starts in
+    ``home``, where no source tree can replace the package. ``features`` are the levels of a new data directory, where
+    these are not the newest.
     """
 
     def __init__(

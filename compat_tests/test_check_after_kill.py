@@ -1,6 +1,6 @@
 """``barnabas check-log`` over the files of a broker that was killed during compaction and retention: no error.
 
-Knows nothing of what the records were to be; ``test_kill.py`` asks that.
+Knows nothing of the expected records, which ``test_kill.py`` checks.
 """
 
 import random

@@ -1,7 +1,7 @@
-"""Compacted topics before unmodified clients: small in the end, the latest of each key there, in order; also after
-kill -9 in the middle of it; and what groups commit, which is kept in one.
+"""Compacted topics, read by unmodified clients: they become small, and keep the latest record of each key in order,
+also after kill -9 during compaction. So does ``__consumer_offsets``.
 
-Looks at the size of the data directory, and at nothing else of how the broker works inside.
+Knows the size of the data directory, and nothing else of how the broker works inside.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from compat_tests.running import Running
 
 TOPIC = "latest"
 KEYS = 100
-SEGMENT = 1 << 20  # the least that Apache Kafka allows
+SEGMENT = 1 << 20  # the minimum that Apache Kafka allows
 SECONDS = 60
 CLEANING = {"log.cleaner.backoff.ms": "100"}
 
@@ -32,7 +32,7 @@ def create(bootstrap: str, **configs: str) -> None:
 
 
 def write(bootstrap: str, first: int, count: int) -> None:
-    """Record n has key n % KEYS and a value that begins with n."""
+    """Writes records: the n-th has key n % KEYS and a value that begins with n."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "batch.num.messages": 100, "acks": "all"})
     for number in range(first, first + count):
         producer.produce(TOPIC, key=b"%d" % (number % KEYS), value=b"%d %s" % (number, b"x" * 90))
@@ -42,11 +42,11 @@ def write(bootstrap: str, first: int, count: int) -> None:
 
 
 def size_of(broker: Running, partition: str) -> int:
-    """Bytes in the ``.log`` files of a partition."""
+    """Returns the bytes in the ``.log`` files of a partition."""
     home: Path = broker.home  # type: ignore[attr-defined]
     total = 0
     for path in (home / "data" / partition).glob("*.log"):
-        with contextlib.suppress(FileNotFoundError):  # it was swapped meanwhile
+        with contextlib.suppress(FileNotFoundError):  # the cleaner swapped it meanwhile
             total += path.stat().st_size
     return total
 
@@ -94,7 +94,7 @@ READERS = {"kafka-python": by_kafka_python, "confluent-kafka": by_confluent_kafk
 
 
 def check(found: list[tuple[int, bytes, bytes]], count: int) -> None:
-    """Offsets ascend, no record is another than was written there, and the latest of each key is there."""
+    """Checks that offsets ascend, that each record is as written, and that the latest of each key is there."""
     offsets = [offset for offset, _, _ in found]
     assert offsets == sorted(set(offsets))
     for offset, key, value in found:
@@ -115,7 +115,7 @@ def test_the_latest_of_each_key_stays(own_broker: Callable[..., Running]) -> Non
 
 
 def test_kill_9_while_it_is_compacted(own_broker: Callable[..., Running]) -> None:
-    """At two megabytes a second there is always something being compacted."""
+    """At two megabytes a second the cleaner is always busy."""
     broker, written = own_broker(CLEANING | {"log.cleaner.io.max.bytes.per.second": "2000000"}), 0
     create(broker.bootstrap)
     for _ in range(3):
@@ -129,7 +129,7 @@ def test_kill_9_while_it_is_compacted(own_broker: Callable[..., Running]) -> Non
 
 
 def test_what_groups_committed(own_broker: Callable[..., Running]) -> None:
-    """Commits by the thousand make no large log, and the last of each is what a restart finds."""
+    """Thousands of commits leave a small log, and a restart finds the last of each partition."""
     offsets = {"offsets.topic.segment.bytes": str(SEGMENT), "offsets.topic.num.partitions": "1"}
     broker, groups, metadata = own_broker(CLEANING | offsets), [f"group-{number}" for number in range(4)], "m" * 1500
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})

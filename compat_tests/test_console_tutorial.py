@@ -1,6 +1,6 @@
 """The tutorial of the console as pasted: its commands, its program, and each of its addresses.
 
-Knows the page only as a reader does, but for the ports: another broker may have the ones that it names.
+Knows the page only as a reader does, except that the ports differ: another broker may use those of the page.
 """
 
 import os
@@ -27,7 +27,7 @@ pytest.importorskip("jinja2")
 
 @pytest.fixture(scope="module")
 def ports() -> Iterator[dict[str, str]]:
-    """A broker started as on the page, at free ports: the page's addresses, and the real ones."""
+    """Starts a broker as on the page, at free ports; yields the real ones by the page's."""
     free = [f"--override=barnabas.{each}.listener=127.0.0.1:0" for each in ("console", "schema.registry")]
     command = [sys.executable, "-m", "barnabas", "serve", "--dev", "--console", "--schema-registry", "--port", "0"]
     with subprocess.Popen([*command, *free], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
@@ -56,7 +56,7 @@ class Reader:
         shim.chmod(0o755)
 
     def here(self, text: str) -> str:
-        """Returns what the page says with the ports of this broker, and without the pauses for eyes."""
+        """Returns text of the page with the ports of this broker, and without pauses for readers."""
         text = text.replace("time.sleep(0.1)", "time.sleep(0)")
         for named, address in self.ports.items():
             text = text.replace(named, address)

@@ -1,7 +1,7 @@
 """The commands and snippets of the documents, run in each page's order.
 
-Knows the pages only as a reader does. In a ``console`` block a line with ``$`` is a command and the lines under it
-are what it prints, ``…`` standing for anything; a ``python`` block is a program.
+Knows the pages only as a reader does. In a ``console`` block a line with ``$`` is a command; the lines under it
+are its output, in which ``…`` matches anything. A ``python`` block is a program.
 """
 
 import os
@@ -58,7 +58,7 @@ class Reader:
     def type(self, command: str, printed: list[str]) -> None:
         if command == "make run":
             self.runs += 1
-            if self.runs > 1:  # the page has said to stop it
+            if self.runs > 1:  # the page says to stop it
                 self.broker.stop()
                 self.broker.start()
         elif not command.startswith(NOT_HERE):

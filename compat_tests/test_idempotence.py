@@ -1,6 +1,6 @@
 """The producer state of a broker, over a socket: retries are detected, also after a restart and after a kill.
 
-Knows of the broker only the protocol: batches are sent as a client's, one by one, where no client would send them so.
+Knows only the broker's protocol: it sends single batches, in an order in which no client would.
 """
 
 import contextlib
@@ -176,7 +176,7 @@ def test_who_has_not_written_for_long_is_forgotten(own_broker: Callable[..., Run
         assert producer.send((0, 5), age_ms=2 * HOUR_MS) == [(0, 0)]
         while producer.known():
             assert time.monotonic() < deadline
-        assert producer.send((17, 1)) == [(0, 5)]  # as from one that was never heard of
+        assert producer.send((17, 1)) == [(0, 5)]  # as from an unknown producer
         assert producer.known() == [(producer.id, 0, 17)]
 
 

@@ -1,6 +1,6 @@
 """kill -9 under load: all acknowledged records and commits are there, once, in order.
 
-``BARNABAS_SOAK_ROUNDS`` asks for more rounds than the gate has time for.
+``BARNABAS_SOAK_ROUNDS`` sets a higher number of rounds than the gate has time for.
 """
 
 import os
@@ -22,9 +22,9 @@ TOPIC = "under-fire"
 
 
 class Load:
-    """One producer of numbered records to each partition, thousands a second, on its own thread.
+    """A producer of numbered records for each partition, thousands a second, on its own thread.
 
-    ``sent[partition]`` is the next number; ``acknowledged[partition]`` maps numbers to the offsets that were promised.
+    ``sent[partition]`` is the next number; ``acknowledged[partition]`` maps numbers to their offsets.
     """
 
     def __init__(self, bootstrap: str, name: str, codec: str) -> None:
@@ -63,7 +63,7 @@ class Load:
                     self.producer.poll(0.01)
                 else:
                     self.sent[partition] += 1
-            self.producer.poll(0.001)  # some are always on their way, and all of them can be read again
+            self.producer.poll(0.001)  # some are always in flight, and all of them can be read again
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -105,7 +105,7 @@ def everything(bootstrap: str) -> dict[int, list[tuple[int, str, int]]]:
                 raise KafkaException(message.error())
             place = message.offset(), message.key().decode(), int(message.value())
             found[message.partition()].append(place)
-            deadline = time.monotonic() + 60  # as long as there are more
+            deadline = time.monotonic() + 60  # until there are no more
     consumer.close()
     return found
 
@@ -125,7 +125,7 @@ def judge(found: dict[int, list[tuple[int, str, int]]], load: Load) -> None:
 
 
 class Commits:
-    """A consumer that commits 1, 2, 3 … to each partition in turn; ``promised`` is the last acknowledged commit."""
+    """A consumer that commits 1, 2, 3 … to each partition in turn; ``promised`` has the last acknowledged commits."""
 
     def __init__(self, bootstrap: str) -> None:
         configs = {"bootstrap.servers": bootstrap, "group.id": "committer", "enable.auto.commit": False}
@@ -144,7 +144,7 @@ class Commits:
                 place = TopicPartition(TOPIC, partition, number)
                 try:
                     (answer,) = self.consumer.commit(offsets=[place], asynchronous=False)
-                except KafkaException:  # the broker is away
+                except KafkaException:  # the broker is down
                     self.ending.wait(0.01)
                 else:
                     if answer.error is None:
@@ -185,7 +185,7 @@ def test_every_acknowledged_commit_survives_kill_9(own_broker: Callable[..., Run
             broker.kill()
             commits.ending.set()
             promised = list(commits.promised)
-            broker.start()  # what was on its way when the broker died is waited for, and may come or not
+            broker.start()  # requests that were in flight when the broker died may succeed or fail
         for found, number in zip(committed(broker.bootstrap), promised, strict=True):
             assert found in (number, number + 1)
 

@@ -1,6 +1,6 @@
-"""Partitions change their log directories under load: producers and consumers notice nothing, even of a kill -9.
+"""Partitions change their log directories under load: clients see no loss and no duplicate, even after kill -9.
 
-Asked for through kafka-python's admin client, and seen through it; the load is that of ``test_kill.py``.
+kafka-python's admin client starts the moves, and describes them; the load is that of ``test_kill.py``.
 """
 
 import os
@@ -28,7 +28,7 @@ def administrating(broker: Running) -> Iterator[KafkaAdminClient]:
 
 
 def move(broker: Running, target: str) -> None:
-    """Ask for all partitions to be in ``target``."""
+    """Starts moving all partitions to ``target``."""
     with administrating(broker) as admin:
         (node,) = admin.describe_cluster()["brokers"]
         wishes = {(TOPIC, partition, node["broker_id"]): target for partition in range(PARTITIONS)}
@@ -37,7 +37,7 @@ def move(broker: Running, target: str) -> None:
 
 
 def places(broker: Running) -> dict[int, list[tuple[str, bool]]]:
-    """Where each partition is, and where else it is about to be (true)."""
+    """Returns the directory of each partition (false), and that of its future replica (true)."""
     found = defaultdict(list)
     with administrating(broker) as admin:
         for of_broker in admin.describe_log_dirs({TOPIC: list(range(PARTITIONS))}):
@@ -57,7 +57,7 @@ def arrive(broker: Running, target: str) -> None:
 
 
 def await_more(load: Load) -> None:
-    """Until the load has seen that it is served."""
+    """Waits until the load has more acknowledgements."""
     before, deadline = load.acknowledged_count(), time.monotonic() + 60
     while load.acknowledged_count() < before + 1000:
         assert time.monotonic() < deadline, "nothing is acknowledged any more"
@@ -65,7 +65,7 @@ def await_more(load: Load) -> None:
 
 
 class Reader:
-    """A consumer that reads all partitions along, from a thread of its own: ``numbers`` by partition, as they came."""
+    """A consumer that reads all partitions, on its own thread: ``numbers`` by partition, in the order of receipt."""
 
     def __init__(self, bootstrap: str) -> None:
         self.consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "along", "enable.auto.commit": False})
@@ -143,7 +143,7 @@ def test_kill_9_while_partitions_move(own_broker: Callable[..., Running], direct
             target = directories[turn % 2]
             await_more(load)
             move(broker, target)
-            time.sleep(0.02 * turn)  # another moment each time
+            time.sleep(0.02 * turn)  # at another moment each time
             broker.kill()
             broker.start()
         arrive(broker, target)

@@ -1,6 +1,6 @@
-"""Old segments go: by time, by size, by DeleteRecords, of compacted topics too; seen by a client, and by their files.
+"""Old segments are deleted: by time, by size, by DeleteRecords, also in compacted topics; seen by clients and on disk.
 
-Knows of the broker only the names of files that Apache Kafka has too.
+Knows nothing of how the broker works inside, except the names of files, which are Apache Kafka's.
 """
 
 import time
@@ -41,7 +41,7 @@ def create(admin: AdminClient, topic: str, **configs: str) -> None:
 def write(
     broker: Running, topic: str, count: int, *, size: int = 1000, ages_ms: Callable[[int], int] = lambda _: 0
 ) -> None:
-    """``count`` records of ``size`` bytes, in batches of up to 16; the n-th as old as ``ages_ms`` says."""
+    """Writes ``count`` records of ``size`` bytes, in batches of up to 16; ``ages_ms`` has the age of the n-th."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 16, "acks": "all"})
     now_ms = time.time_ns() // 1_000_000
     for number in range(count):
@@ -53,14 +53,14 @@ def write(
 
 
 def bounds(admin: AdminClient, topic: str) -> tuple[int, int]:
-    """The first offset, and the one after the last."""
+    """Returns the start and the end offset."""
     place = TopicPartition(topic, 0)
     earliest = admin.list_offsets({place: OffsetSpec.earliest()})[place].result(SECONDS).offset
     return earliest, admin.list_offsets({place: OffsetSpec.latest()})[place].result(SECONDS).offset
 
 
 def names(broker: Running, topic: str) -> list[str]:
-    """Of the files of its partition."""
+    """Returns the names of the partition's files."""
     home: Path = broker.home  # type: ignore[attr-defined]
     return sorted(path.name for path in (home / "data" / f"{topic}-0").iterdir())
 
@@ -90,7 +90,7 @@ def test_what_is_too_much(broker: Running, admin: AdminClient) -> None:
 
 
 def test_what_is_too_old(broker: Running, admin: AdminClient) -> None:
-    """All of it, the active segment too; the next record has the next offset."""
+    """All records are deleted, the active segment's too; the next record has the next offset."""
     create(admin, "t", segment_bytes=str(MIB), retention_ms="60000", file_delete_delay_ms="0")
     write(broker, "t", 3000, ages_ms=lambda _: 3_600_000)
     until(lambda: bounds(admin, "t") == (3000, 3000), "old records stay")
@@ -100,7 +100,7 @@ def test_what_is_too_old(broker: Running, admin: AdminClient) -> None:
 
 
 def test_segments_by_time(broker: Running, admin: AdminClient) -> None:
-    """Ten records ten minutes apart, in segments of at most a quarter of an hour, less some minutes of chance."""
+    """Ten records ten minutes apart, in segments of at most a quarter of an hour, less a random jitter."""
     create(admin, "t", segment_ms="900000", segment_jitter_ms="240000", retention_ms="-1")
     for number in range(10):
         write(broker, "t", 1, ages_ms=lambda _, number=number: (10 - number) * 600_000)  # type: ignore[misc]

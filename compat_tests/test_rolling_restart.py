@@ -1,7 +1,7 @@
 """All of three brokers are restarted one after the other under load: no client sees an error.
 
-Knows nothing of how leadership moves. Clients have acks=all, and otherwise their own defaults: as many retries as their
-libraries make by themselves. ``BARNABAS_ROUNDS`` says how often each broker is restarted.
+Knows nothing of how leadership moves. Clients have acks=all, and otherwise their libraries' defaults, also for retries.
+``BARNABAS_ROUNDS`` is the number of restarts of each broker.
 """
 
 import contextlib
@@ -27,11 +27,11 @@ KIND = APACHE if os.environ.get("BARNABAS_COMPAT_BROKER") == "apache" else BARNA
 PARTITIONS, COPIES = 6, 3
 WITHIN_S = 60.0
 TOPIC = "orders"
-PAUSE_S = 0.004  #: of a producer between two records
+PAUSE_S = 0.004  #: between two records of a producer
 
 
 class Client(threading.Thread):
-    """Works until it is told to end; ``values`` are those that were acknowledged, or read."""
+    """A client that works until it is stopped; ``values`` were acknowledged, or read."""
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(daemon=True)
@@ -43,7 +43,7 @@ class Client(threading.Thread):
 
     @abstractmethod
     def work(self) -> None:
-        """What it does until it is told to end."""
+        """Works until the client is stopped."""
 
     def run(self) -> None:
         try:
@@ -116,9 +116,9 @@ class GroupOfLibrdkafka(Client):
         consumer.close()
 
     def _committed(self, error: KafkaError | None, _: object) -> None:
-        """Records why offsets are not committed, unless the new coordinator loads them: librdkafka commits again soon.
+        """Records errors of commits, except that the new coordinator is loading: librdkafka commits again soon.
 
-        Apache Kafka's brokers answer so, too; no application sees it that does not ask for the results of such commits.
+        Apache Kafka's brokers return that error, too; an application sees it only with a callback for commits.
         """
         if error is not None and error.code() != KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
             self.errors.append(f"commit: {error.str()}")
@@ -147,7 +147,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 def is_whole(admin: AdminClient) -> bool:
-    """Whether all replicas of all topics are in sync."""
+    """Returns whether all replicas of all topics are in sync."""
     with contextlib.suppress(KafkaException):
         topics = admin.list_topics(timeout=5).topics.values()
         return all(len(each.isrs) == COPIES for topic in topics for each in topic.partitions.values())

@@ -32,10 +32,10 @@ def poll_until(
 
 
 def poll_all(consumers: Sequence[Consumer], seconds: float = 0.2) -> list[list[Record]]:
-    """Poll each in a thread of its own, as its program would; what each was given.
+    """Polls each consumer in its own thread, as its program would; returns the records of each.
 
-    Polled in turns, members of a group leave each other waiting, and kafka-python 3.0.12 forgets a join that ends while
-    it is not polled: with Apache Kafka, too, such a group may never settle.
+    Members that are polled in turns wait for each other, and kafka-python 3.0.12 forgets a join that ends while it is
+    not polled: such a group may never settle, with Apache Kafka either.
     """
     if not consumers:
         return []

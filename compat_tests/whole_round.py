@@ -1,7 +1,7 @@
-"""What each Python client does where only the way to the broker differs: a transaction that is aborted, one that is
-committed, and a group that reads it.
+"""The steps of each Python client in tests of secured connections: an aborted transaction, a committed one, and a group
+that reads it.
 
-Knows nothing of TLS or SASL: the settings say how a client connects.
+Knows nothing of TLS or SASL: the caller's settings say how a client connects.
 """
 
 import asyncio

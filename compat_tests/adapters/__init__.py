@@ -1,6 +1,6 @@
 """The clients behind one interface, so that tests of all clients are written once.
 
-A factory for each, by name; they know the client's library and nothing of any broker.
+A factory for each, by name. Adapters know the client's library, and nothing of any broker.
 """
 
 from collections.abc import Callable, Mapping

@@ -74,7 +74,7 @@ class Pending(base.Pending):
 
 
 class Failed(base.Pending):
-    """A record that the producer refused before it sent anything."""
+    """A record that the producer refused without sending it."""
 
     def __init__(self, error: BrokerResponseError) -> None:
         self.error = error
@@ -93,7 +93,7 @@ class Producer(base.Producer):
             try:
                 loop.run(self.inner.start())
                 return
-            except KafkaConnectionError:  # other libraries' producers wait for a broker that is down
+            except KafkaConnectionError:  # the other libraries' producers wait for a broker that is down
                 loop.run(self.inner.stop())
                 if time.monotonic() > deadline:
                     raise
@@ -296,7 +296,7 @@ class AiokafkaClient(base.Client):
             partition_assignment_strategy=[ASSIGNORS[assignor]],
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=200,
-            fetch_max_wait_ms=100,  # offsets are asked for on the same connection
+            fetch_max_wait_ms=100,  # offsets are requested on the same connection
         )
         self.cleanup.callback(consumer.close)
         return consumer
@@ -330,4 +330,4 @@ def refusals() -> Any:
     except KafkaError as error:
         if SENDER_ENDED not in str(error):
             raise
-        raise Fenced(str(error)) from error  # this producer sends nothing any more (FINDINGS)
+        raise Fenced(str(error)) from error  # this producer no longer sends anything (FINDINGS)

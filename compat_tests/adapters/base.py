@@ -18,7 +18,7 @@ WAIT_S = 60.0
 
 
 class Record(NamedTuple):
-    """A record as a consumer was given it."""
+    """A record, as a consumer returns it."""
 
     topic: str
     partition: int
@@ -31,7 +31,7 @@ class Record(NamedTuple):
 
 
 class Written(NamedTuple):
-    """Where a record went, as the producer was told."""
+    """The partition, offset and timestamp of a record, as in the producer's acknowledgement."""
 
     partition: int
     offset: int
@@ -46,19 +46,19 @@ class Refused(Exception):
 
 
 class Fenced(Exception):
-    """A transactional producer is told that it is one no longer: its id has another, or its time is over."""
+    """A transactional producer was fenced: another one has its id, or its transaction timed out."""
 
 
 class OffsetOutOfRange(Exception):
-    """A consumer that was told not to reset had nowhere to read from."""
+    """A consumer with ``auto.offset.reset=none`` has no offset to read from."""
 
 
 class Pending(abc.ABC):
-    """A record on its way."""
+    """A record that is being sent."""
 
     @abc.abstractmethod
     def result(self) -> Written:
-        """Wait for the answer. Raises `Refused`."""
+        """Waits for the response. Raises `Refused`."""
 
 
 class Producer(abc.ABC):
@@ -66,7 +66,7 @@ class Producer(abc.ABC):
         self.sent: list[Pending] = []
 
     def flush(self) -> None:
-        """Return once all is answered, or on its way when no answer is wanted. Raises `Refused`."""
+        """Returns once all responses have come; with acks=0, once all records are sent. Raises `Refused`."""
         self._flush()
         sent, self.sent = self.sent, []
         for pending in sent:
@@ -105,9 +105,9 @@ class Producer(abc.ABC):
 
 
 class Transactional(Producer):
-    """A producer with a transactional id, of which it is the only one as soon as it is made.
+    """A producer with a transactional id; making it fences the previous one.
 
-    All of it, also ``flush`` and what was sent, may raise `Fenced`, and `Refused` for what an abort mends.
+    Every method, and the result of every record, may raise `Fenced`, and `Refused` for abortable errors.
     """
 
     @abc.abstractmethod
@@ -121,9 +121,9 @@ class Transactional(Producer):
 
     @abc.abstractmethod
     def send_offsets(self, consumer: "Consumer", offsets: Mapping[Place, int]) -> None:
-        """Have these become its group's offsets with the transaction; the broker is told who the consumer is in it.
+        """Adds the group's offsets to the transaction, with the consumer's member id and generation.
 
-        aiokafka tells the group's name only.
+        aiokafka sends the group's name only.
         """
 
 
@@ -136,18 +136,18 @@ class Consumer(abc.ABC):
 
     @abc.abstractmethod
     def poll(self, seconds: float = 0.1) -> list[Record]:
-        """What came within that time, perhaps nothing; it also takes part in the group. Raises `OffsetOutOfRange`."""
+        """Returns the records that came within that time, and takes part in the group. Raises `OffsetOutOfRange`."""
 
     @abc.abstractmethod
     def assignment(self) -> set[Place]: ...
 
     @abc.abstractmethod
     def commit(self, offsets: Mapping[Place, int] | None = None) -> None:
-        """Commit these offsets, or the positions, and wait for the answer. Raises `Refused`."""
+        """Commits these offsets, or the positions, and waits for the response. Raises `Refused`."""
 
     @abc.abstractmethod
     def commit_soon(self) -> None:
-        """Commit the positions without waiting."""
+        """Commits the positions without waiting."""
 
     @abc.abstractmethod
     def committed(self, place: Place) -> int | None: ...
@@ -166,18 +166,18 @@ class Consumer(abc.ABC):
 
     @abc.abstractmethod
     def offset_at(self, place: Place, timestamp: int) -> int | None:
-        """The offset of the first record that is not older than ``timestamp``; None when all are."""
+        """Returns the offset of the first record that is not older than ``timestamp``; None if all are."""
 
     @abc.abstractmethod
     def bounds(self, place: Place) -> tuple[int, int]:
-        """The first offset, and the one after the last."""
+        """Returns the start and the end offset."""
 
     @abc.abstractmethod
     def close(self) -> None: ...
 
 
 class Client(abc.ABC):
-    """One library, one broker. Closing it closes what it made."""
+    """A library connected to a broker. Closing it closes everything that it made."""
 
     name: str
     sends_null_headers = True
@@ -199,7 +199,7 @@ class Client(abc.ABC):
 
     @abc.abstractmethod
     def transactional(self, transactional_id: str, *, timeout_ms: int = 60_000) -> Transactional:
-        """What an earlier one with this id left open is aborted when this returns."""
+        """Aborts the open transaction of an earlier producer with this id before it returns."""
 
     @abc.abstractmethod
     def consumer(

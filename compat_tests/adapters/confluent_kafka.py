@@ -68,7 +68,7 @@ class Producer(base.Producer):
         more: dict[str, Any] = {} if timestamp is None else {"timestamp": timestamp}
         try:
             self.inner.produce(topic, value, key, partition, on_delivery=pending, headers=list(headers), **more)
-        except KafkaException as error:  # too large for the producer itself, say
+        except KafkaException as error:  # the producer itself refuses it, for instance as too large
             pending(error.args[0], None)
         return pending
 
@@ -76,7 +76,7 @@ class Producer(base.Producer):
         try:
             with refusals():
                 assert self.inner.flush(WAIT_S) == 0
-        except SystemError as error:  # what is fatal is raised in the middle of a delivery's report
+        except SystemError as error:  # a fatal error is raised within a delivery report
             if not isinstance(error.__cause__, KafkaException):
                 raise
             raise refusal(error.__cause__.args[0]) from error
@@ -122,7 +122,7 @@ class Consumer(base.Consumer):
         self.inner.subscribe(list(topics))
 
     def poll(self, seconds: float = 0.1) -> list[Record]:
-        first = self.inner.poll(seconds)  # consume() would wait all that time for its number to be full
+        first = self.inner.poll(seconds)  # consume() would wait all that time for the full number of messages
         messages = [] if first is None else [first, *self.inner.consume(1000, 0)]
         return [record_of(message) for message in messages if is_record(message)]
 
@@ -186,7 +186,7 @@ def is_record(message: Message) -> bool:
         return True
     if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
         raise OffsetOutOfRange(error.str())
-    if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:  # the topic is being made: it comes
+    if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:  # the topic is being created
         return False
     raise KafkaException(error)
 
@@ -245,7 +245,7 @@ class ConfluentClient(base.Client):
         configs = {
             "bootstrap.servers": self.bootstrap,
             "log_level": QUIET,
-            # Else librdkafka 2.16 forgets an only broker that is away, makes it anew, and sends offsets to the old one.
+            # Otherwise librdkafka 2.16 drops a sole broker that is down, makes a new one, and sends offsets to the old.
             "metadata.recovery.strategy": "none",
             "transactional.id": transactional_id,
             "transaction.timeout.ms": timeout_ms,

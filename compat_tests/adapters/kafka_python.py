@@ -69,15 +69,15 @@ class Producer(base.Producer):
 
 
 def keep_requests(manager: Any) -> None:
-    """Put back what kafka-python 3.0.12 forgets: a transaction's request whose coordinator refuses the connection.
+    """Repeats requests of a transaction that kafka-python 3.0.12 forgets: the coordinator refused the connection.
 
-    The transaction would never end, with Apache Kafka either: whoever commits waits without a limit.
+    Otherwise the transaction never ends, and the commit waits without a limit, with Apache Kafka as well.
     """
     look_up = manager.lookup_coordinator_for_request
 
     def look_up_and_retry(request: Any) -> None:
         look_up(request)
-        if sys.exc_info()[0] is not None:  # called while an exception is handled, after which nobody retries
+        if sys.exc_info()[0] is not None:  # while it handles an exception it does not retry
             manager.retry(request)
 
     manager.lookup_coordinator_for_request = look_up_and_retry
@@ -123,8 +123,8 @@ class Consumer(base.Consumer):
 
     def subscribe(self, topics: Sequence[str]) -> None:
         self.inner.subscribe(list(topics))
-        # With metadata from before its subscription a leader joins once more as soon as newer comes; and kafka-python
-        # 3.0.12 forgets a join that is over between two polls, with Apache Kafka too: no partitions, no heartbeats.
+        # A leader whose metadata are older than its subscription joins again once newer metadata come; and kafka-python
+        # 3.0.12 forgets a join that ends between two polls, with Apache Kafka too: no partitions, no heartbeats.
         self.inner.topics()
 
     def poll(self, seconds: float = 0.1) -> list[Record]:
@@ -148,7 +148,7 @@ class Consumer(base.Consumer):
         while True:
             try:
                 return self.inner.commit(named)
-            except RebalanceInProgressError:  # the library's own: it has heard of the topic once more, and joins again
+            except RebalanceInProgressError:  # the library's own: new metadata, so it rejoins
                 assert time.monotonic() < deadline
                 self.ahead += self.poll()
             except BrokerResponseError as error:
@@ -295,7 +295,7 @@ def refusals() -> Any:
         raise Fenced(str(error)) from error
     except BrokerResponseError as error:
         raise Refused(error.errno, str(error)) from error
-    except KafkaError as error:  # where it has only words for what the broker said
+    except KafkaError as error:  # where the library gives only a text for the broker's error
         code = re.search(r"\[Error (\d+)\]", str(error))
         if code is None:
             raise

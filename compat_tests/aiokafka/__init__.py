@@ -1,1 +1,1 @@
-"""What only aiokafka has."""
+"""Tests of what only aiokafka has."""

@@ -1,6 +1,6 @@
 """aiokafka's admin client, API by API.
 
-Left out is describe_consumer_groups: aiokafka 0.14 cannot read the answer of any broker that has DescribeGroups 3.
+describe_consumer_groups is left out: aiokafka 0.14 cannot read the response of any broker that has DescribeGroups 3.
 """
 
 import contextlib
@@ -67,7 +67,7 @@ def test_topics(ask: Callable[..., Any], topic: str) -> None:
 def test_partitions(ask: Callable[..., Any], filled: str) -> None:
     ask("create_partitions", {filled: NewPartitions(4)})
     deadline = time.monotonic() + WAIT_S
-    while len(ask("describe_topics", [filled])[0]["partitions"]) < 4:  # Apache's brokers hear of it a moment later
+    while len(ask("describe_topics", [filled])[0]["partitions"]) < 4:  # Apache Kafka's brokers apply it a moment later
         assert time.monotonic() < deadline
     with pytest.raises(InvalidPartitionsError):
         ask("create_partitions", {filled: NewPartitions(3)})

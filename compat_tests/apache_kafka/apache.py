@@ -113,8 +113,8 @@ def locked(path: Path) -> Iterator[None]:
 def quick(version: str) -> tuple[str, ...]:
     """Returns options that halve the start of a JVM, by an archive of its classes (JEP 350).
 
-    The archive is made by the first start and stop of a broker; its name has the installation time of this Java, since
-    no other Java can read it. The previous release runs too seldom for an archive."""
+    The first start and stop of a broker makes the archive. Its name has the installation time of this Java, since no
+    other Java can read it. The previous release runs too seldom for an archive."""
     if version != CURRENT:
         return FLAGS
     java = Path(shutil.which("java") or "java").resolve()
@@ -224,10 +224,10 @@ def await_answers(
         time.sleep(0.02)
 
 
-#: What Apache Kafka calls an error without anybody's fault, in the line itself or in that of the exception below it.
+#: Harmless errors that Apache Kafka logs, in the line itself or in that of the exception below it.
 NOBODYS_FAULT = (
-    "NotControllerException",  # a heartbeat comes after the controller's election and before its activation
-    "controller event queue overloaded",  # a heartbeat comes late because this machine is busy
+    "NotControllerException",  # a heartbeat between the controller's election and its activation
+    "controller event queue overloaded",  # a late heartbeat on a busy machine
     "Exceptionally slow controller event",  # the same
     "to exist, but it was missing. Creating",  # a reassignment adds a replica
     "OutOfOrderSequenceException",  # librdkafka sends to the new leader before the old one's connection has failed
@@ -249,8 +249,8 @@ class ApacheKafka:
 
     `properties` are added to (and win over) what a node on its own needs. `port` is where clients connect. `standalone`
     formats it for a quorum that may change, whose voters are in the metadata log (KIP-853), not in its properties.
-    `features` are levels to format it with, where these are not the release's own. `options` are the JVM's, where it is
-    not to start as fast as it can.
+    `features` are the levels to format it with, by default the release's own. `options` replace the JVM options for a
+    fast start.
     """
 
     def __init__(

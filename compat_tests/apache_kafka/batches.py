@@ -1,6 +1,6 @@
 """Builds valid and invalid record batches, and parses them.
 
-Must not know anything of ``barnabas.records``: it is a second reading of the format.
+Must not know ``barnabas.records``: it is a second, independent implementation of the format.
 """
 
 import gzip
@@ -17,7 +17,7 @@ T0 = 1_700_000_000_000
 """The first record's timestamp, in ms: long past, and the same in every run."""
 
 HEAD = struct.Struct(">qiibIhiqqqhii")
-CRC_FROM = 21  # attributes and everything behind them
+CRC_FROM = 21  # attributes and everything after them
 
 COMPRESS: dict[int, Callable[[bytes], bytes]] = {
     0: bytes,
@@ -184,7 +184,7 @@ def contents_of(batch: Mapping[str, Any]) -> Iterator[tuple[bytes | None, bytes 
     for _ in range(batch["count"]):
         size, at = unzigzag(records, at)
         end = at + size
-        _, at = unzigzag(records, at + 1)  # the timestamp, behind a byte of attributes
+        _, at = unzigzag(records, at + 1)  # the timestamp, after a byte of attributes
         _, at = unzigzag(records, at)  # the offset
         key, at = unsized(records, at)
         value, at = unsized(records, at)

@@ -1,6 +1,6 @@
 """A broker and a controller, each Barnabas or Apache Kafka, in their own processes and directories.
 
-Knows nothing of what is tried with them.
+Knows nothing of the tests.
 """
 
 import asyncio

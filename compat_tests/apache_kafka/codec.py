@@ -1,8 +1,8 @@
 """Kafka's messages as dictionaries, encoded and decoded by the schemas in kafka-python's wheel.
 
-Those that the wheel lacks come from Apache Kafka's own jar of clients.
+Schemas that the wheel lacks come from Apache Kafka's own jar of clients.
 
-An independent second reading: it must not know anything of ``barnabas.wire``, whose errors it is there to find.
+A second, independent implementation: must not know ``barnabas.wire``, whose errors it finds.
 """
 
 import functools
@@ -32,11 +32,11 @@ NUMBERS = {
 
 
 class Raw(bytes):
-    """Bytes written in the place of any field, for invalid messages."""
+    """Bytes written instead of a field, for invalid messages."""
 
 
 class Odd(Exception):
-    """Bytes are not the expected message."""
+    """The bytes are not the expected message."""
 
 
 class Versions(NamedTuple):

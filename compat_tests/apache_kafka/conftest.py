@@ -1,6 +1,6 @@
 """Apache Kafka and Barnabas with the same configuration, started once for all tests in this folder.
 
-Must not say what either should answer.
+Holds no expected responses.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Sends requests of brokers that do not exist to a controller: registrations, heartbeats and shutdowns.
+"""Sends requests of simulated brokers to a controller: registrations, heartbeats and shutdowns.
 
 Knows nothing of which controller answers. Offsets, broker epochs and topic ids differ between two controllers, and are
 replaced by names.
@@ -22,7 +22,7 @@ from barnabas.wire.messages.list_partition_reassignments import ListPartitionRea
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 TOPIC = "orders"
-FAR = 1 << 40  #: a metadata offset that is beyond what there is
+FAR = 1 << 40  #: a metadata offset beyond the end of the log
 PREFERRED, UNCLEAN = 0, 1
 FEATURES = {name: (feature.first, feature.last) for name, feature in sorted(SUPPORTED.items())}
 
@@ -101,7 +101,7 @@ class Script:
         yield self.register(2, log_dirs=[directory(1)])
         yield self.register(2, log_dirs=[directory(2), directory(2, 1)])
         yield self.register(3, rack=None)
-        yield self.register(3, 2)  # it has not been heard of yet
+        yield self.register(3, 2)  # no heartbeat yet
         yield self.register(4)
 
     # ------------------------------------------------------------ heartbeats
@@ -126,8 +126,8 @@ class Script:
         for broker_id in (1, 2, 3, 4):
             yield self.beat(broker_id, v=0)
             yield self.beat(broker_id)
-        yield self.register(1, 2)  # another one, while the first lives
-        yield self.register(1, rack="another")  # the same once more
+        yield self.register(1, 2)  # another incarnation while the first is alive
+        yield self.register(1, rack="another")  # the same again
         yield self.beat(1)
         yield self.beat(2, cordoned_log_dirs=[directory(2)])
         yield self.beat(2, cordoned_log_dirs=[directory(2)])
@@ -197,7 +197,7 @@ class Script:
         yield self.alter(0, [1, 2], 0, 0, by=1, epochs={2: 3})
         yield self.alter(0, [1, 2], 0, 0, by=1, epochs={2: -1})
         yield self.alter(0, [1, 2, 3], 0, 0, by=1)  # an old partition epoch
-        yield self.alter(0, [1, 2], 0, 1, by=1)  # as it is
+        yield self.alter(0, [1, 2], 0, 1, by=1)  # unchanged
         yield self.alter(0, [1], 0, 1, by=1, v=2)  # below the minimum
         yield self.alter(0, [1, 2, 3], 0, 2, by=1)
         yield self.alter(0, [1, 2, 3], -1, 3, by=1)
@@ -263,7 +263,7 @@ class Script:
         yield self.move((0, [2, 1, 3]))  # another order
         yield self.move((3, [4]))
         yield self.listed()
-        yield self.move((3, [4, 3]))  # elsewhere, meanwhile
+        yield self.move((3, [4, 3]))  # to other brokers, during the first reassignment
         yield self.listed()
         yield self.move((3, None))
         yield self.listed()
@@ -282,7 +282,7 @@ class Script:
         yield self.move((4, None))
         yield self.listed()
         yield self.move((0, [4]))
-        yield self.move((0, [1, 2]))  # among the replicas that it has had
+        yield self.move((0, [1, 2]))  # to some of its previous replicas
         yield self.listed()
         yield from self.guessed(0, [1, 2, 3, 4])
         yield self.listed()
@@ -290,7 +290,7 @@ class Script:
         yield self.listed()
 
     def guessed(self, index: int, isr: Sequence[int]) -> Iterator[Said]:
-        """Changes an ISR from whichever epochs its partition has."""
+        """Changes an ISR with the partition's current epochs."""
         for leader in (1, 2, 3, 4):
             for leader_epoch in range(5):
                 for partition_epoch in range(10):

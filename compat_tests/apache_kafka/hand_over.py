@@ -1,4 +1,4 @@
-"""A data directory that is used by one broker, then by the other, and its contents as clients see them.
+"""A data directory used by one broker, then by the other, and its contents as clients see them.
 
 Knows nothing of files: the contents of a directory are read through the broker that runs on it.
 """
@@ -49,12 +49,12 @@ IN_ORDER = (
     r"EventPerformanceMonitor .* Exceptionally slow controller event",  # a loaded machine
     r"controller event queue overloaded|REQUEST_TIMED_OUT|[Tt]imed out|TimeoutException|request timeout",  # the same
     r"NotControllerException: The active controller appears to be node 1",  # asked between two of its elections
-    r"NetworkClient .* ([Dd]isconnect|Connection to node|Bootstrap broker|Cancelled in-flight)",  # who is late
+    r"NetworkClient .* ([Dd]isconnect|Connection to node|Bootstrap broker|Cancelled in-flight)",  # a late broker
     # Retention runs into the beginning of leadership.
     r"Uncaught exception in scheduled task 'kafka-log-retention'\n.* cannot be resumed since it is not paused",
-    r"Non-monotonic update of high watermark",  # after a kill: they are on the disk less often than logs' starts
-    r"Failed to load metadata from __\w+-\d+ .* Stopped loading records",  # after a kill: it leads until it registers
-    r"Auto topic creation failed for __consumer_offsets .* already exists",  # when two clients ask at once
+    r"Non-monotonic update of high watermark",  # after a kill: written less often than log start offsets
+    r"Failed to load metadata from __\w+-\d+ .* Stopped loading records",  # after a kill: until the broker registers
+    r"Auto topic creation failed for __consumer_offsets .* already exists",  # two clients send the request at once
     r"Expected partition stamped-[12] .* Creating",  # partitions that were added to a topic, each time
 )
 """Lines above INFO that Apache Kafka logs on its own directories, too."""
@@ -122,7 +122,7 @@ def play(bootstrap: str, *steps: Step) -> list[Any]:
     return [answer for _, _, answer in run.transcript]
 
 
-# ---------------------------------------------------------------- what there is
+# ---------------------------------------------------------------- reading the contents
 
 
 def facts(bootstrap: str) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def list_offsets(
         topics.setdefault(topic, []).append({"PartitionIndex": index, "Timestamp": timestamp})
     wanted = [{"Name": topic, "Partitions": partitions} for topic, partitions in topics.items()]
     deadline = time.monotonic() + 60
-    while True:  # a leader that is known need not know itself yet
+    while True:  # a broker may appear as the leader before it leads
         (answer,) = play(bootstrap, ask("ListOffsets", v=7, ReplicaId=-1, IsolationLevel=isolation, Topics=wanted))
         if error_codes(answer) == {0}:
             break
@@ -294,7 +294,7 @@ def groups(bootstrap: str, places: Sequence[tuple[str, int]]) -> dict[str, Any]:
     return found
 
 
-# ---------------------------------------------------------------- what is put in
+# ---------------------------------------------------------------- writing the contents
 
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -323,14 +323,14 @@ def fill(bootstrap: str) -> None:
         *(NewTopic(f"codec_{codec}", 2, 1) for codec in CODECS),
     ]
     wait(admin.create_topics(topics))
-    with ThreadPoolExecutor() as writers:  # each waits half a second before it is given its producer id
+    with ThreadPoolExecutor() as writers:  # each waits half a second for its producer id
         written = [
             *(writers.submit(write, bootstrap, f"codec_{codec}", 40, compression_type=codec) for codec in CODECS),
             # Two segments of each partition.
             writers.submit(write, bootstrap, "orders", 60, size=100_000, batch_num_messages=1),
-            # All of it in the active segment, which stays as it is.
+            # All of it is in the active segment, which is not compacted.
             writers.submit(write, bootstrap, "compacted", 60, keys=7),
-            # Eleven to a segment.
+            # Eleven batches to a segment.
             writers.submit(write, bootstrap, "shrunk", 30, size=100_000, keys=5, batch_num_messages=1),
             *(writers.submit(write, bootstrap, topic, 50) for topic in ("stamped", "trimmed", "short.lived")),
         ]
@@ -413,14 +413,14 @@ def commit(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -
             for committed in consumer.commit(offsets=places, asynchronous=False):
                 assert committed.error is None
             break
-        except KafkaException as error:  # a coordinator that has just been found may not have read its log
+        except KafkaException as error:  # a new coordinator may still be loading
             assert error.args[0].code() == KafkaError.COORDINATOR_LOAD_IN_PROGRESS, error
             assert time.monotonic() < deadline, error
     consumer.close()
 
 
 class Counting:
-    """An idempotent producer by raw requests, which continues on whichever broker has the directory."""
+    """An idempotent producer by raw requests, which continues on the broker that has the directory."""
 
     def __init__(self, bootstrap: str) -> None:
         (answer,) = play(bootstrap, ask("InitProducerId", v=4, TransactionalId=None, TransactionTimeoutMs=60000))
@@ -442,7 +442,7 @@ class Counting:
 
     def _produce(self, bootstrap: str, sequence: int, count: int) -> tuple[int, int]:
         values = [b"%d" % number for number in range(sequence, sequence + count)]
-        # A producer is forgotten a day after its last record, by that record's own time.
+        # Producer state expires a day after the timestamp of the last record.
         batch = {**self.producer, "sequence": sequence, "base_timestamp": time.time_ns() // 1_000_000}
         (answer,) = play(bootstrap, produce("counted", *values, v=9, **batch))
         (partition,) = answer["Responses"][0]["PartitionResponses"]

@@ -1,6 +1,6 @@
 """Builds message sets of formats v0 and v1, valid and invalid ones, and parses them.
 
-Must not know anything of ``barnabas.records``: it is a second reading of the format.
+Must not know ``barnabas.records``: it is a second, independent implementation of the formats.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ def wrapper(magic: int, codec: int, *found: M | bytes, inside: bytes | None = No
     packed = COMPRESS[codec](data)
     if codec == LZ4 and magic == 0:
         at = checksum_at(packed)
-        packed = packed[:at] + bytes([packed[at] ^ 0xFF]) + packed[at + 1 :]  # wrong anyway in v0: nobody looks
+        packed = packed[:at] + bytes([packed[at] ^ 0xFF]) + packed[at + 1 :]  # wrong anyway in v0: not checked
     fields = {"value": packed, "attributes": codec, "offset": max(len(found) - 1, 0)} | fields
     return message(M(**fields), magic, 0)
 

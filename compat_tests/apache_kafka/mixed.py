@@ -1,6 +1,6 @@
 """Clusters with nodes of Barnabas and of Apache Kafka, each a process with the same configs.
 
-Knows nothing of what is done with them.
+Knows nothing of the tests.
 """
 
 import os
@@ -37,7 +37,7 @@ COMMON = {
     "broker.session.timeout.ms": "3000",
     "replica.lag.time.max.ms": "5000",
     "group.initial.rebalance.delay.ms": "0",
-    "replication.quota.window.num": "2",  # a second's worth may be copied at once, not ten
+    "replication.quota.window.num": "2",  # a window of one second instead of ten limits what may be copied at once
 }
 
 
@@ -49,11 +49,11 @@ class Node:
     ) -> None:
         self.kind, self.home, self.port, self.jvm = kind, home, port, jvm
         self.host = "127.0.0.1"
-        self.prefix: tuple[str, ...] = ()  #: what comes before the command of its process
+        self.prefix: tuple[str, ...] = ()  #: a prefix of its process's command
         self.data = home / "data"
         self.output = home / "output"
         self.properties = {**COMMON, **properties, "log.dirs": str(self.data)}
-        self.format_options: tuple[str, ...] = ()  #: beside the cluster id and the properties
+        self.format_options: tuple[str, ...] = ()  #: besides the cluster id and the properties
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -130,7 +130,7 @@ def python() -> list[str]:
 class Mixed:
     """A controller and some brokers; a context manager. ``kinds`` are those of brokers 1, 2, 3 ...
 
-    ``jvm`` are the options of Apache Kafka's JVMs, where they are not to start as fast as they can.
+    ``jvm`` replaces the options of Apache Kafka's JVMs for a fast start.
     """
 
     def __init__(self, home: Path, controller: str, kinds: list[str], *, jvm: tuple[str, ...] | None = None) -> None:

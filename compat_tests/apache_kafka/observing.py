@@ -1,6 +1,6 @@
-"""Nodes that copy the metadata log, ours of Apache Kafka's controllers and the other way round, for tests.
+"""Observers of the metadata log for tests: ours of Apache Kafka's controllers, and the other way round.
 
-Must not say what either log should hold.
+Knows nothing of the expected content of the logs.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ WITHIN = 20.0
 
 
 class Node:
-    """A node with an observer, in this process, on the disk and the network."""
+    """A node with an observer, in this process, with real files and sockets."""
 
     node_id = 7
 
@@ -87,11 +87,11 @@ class Node:
         assert self.fatal == []
 
     async def alter(self, name: str, value: str) -> None:
-        """Has the controller set a config of all brokers."""
+        """Sets a config of all brokers."""
         change = AlterConfigs.AlterConfigsResource.AlterableConfig(name=name, config_operation=SET, value=value)
         resource = AlterConfigs.AlterConfigsResource(resource_type=BROKER_RESOURCE, resource_name="", configs=[change])
         code = NOT_CONTROLLER
-        while code == NOT_CONTROLLER:  # a controller that was just elected is not active yet
+        while code == NOT_CONTROLLER:  # a controller that was just elected is not yet active
             answered: asyncio.Future[tuple[Any, Any]] = self.scheduler.create_future()
             request = AlterConfigs(resources=[resource], validate_only=False)
             leader_id = self.observer.leadership.leader_id
@@ -102,7 +102,7 @@ class Node:
         assert code == 0
 
     async def has(self, name: str, value: str) -> None:
-        """Returns when the config has come."""
+        """Returns when the node has the config."""
         await until(lambda: dict(self.loader.image.configs_of(BROKER_RESOURCE, "")).get(name) == value)
 
 
@@ -117,13 +117,13 @@ def play(scene: Coroutine[Any, Any, None]) -> None:
 
 
 def content(directory: Path, since: int = 0) -> bytes:
-    """The batches of a log from an offset on."""
+    """Returns the batches of a log from an offset on."""
     whole = b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
     return b"".join(bytes(each.buffer) for each in batches(whole) if each.base_offset >= since)
 
 
 async def same(node: Node, home: Path, controller: ApacheController) -> None:
-    """Returns when both logs hold the same."""
+    """Returns when both logs are equal."""
     theirs = controller.home / "data" / LOG
     start = node.log.log_start_offset
     await until(lambda: content(home / LOG) == content(theirs, start) != b"")

@@ -1,6 +1,6 @@
 """Plays a scenario of requests against one broker and records the responses.
 
-Knows sockets, frames and steps; it must not know which broker it is talking to, nor check a response.
+Knows sockets, frames and steps. Must not know which broker it plays against, nor check a response.
 """
 
 import contextlib
@@ -29,8 +29,7 @@ NO_SUCH_ID = b"\7" * 16
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do. Strings in `body`: ``~x`` is the scenario's own name x, ``$x`` a value saved before,
-    ``$id ~x`` a topic's id."""
+    """One action. In `body` ``~x`` is the scenario's own name x, ``$x`` a saved value, ``$id ~x`` a topic's id."""
 
     verb: str
     api: str = ""
@@ -57,11 +56,11 @@ class Connection:
         self.correlation_id = 0
 
     def send(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # a broker that hung up is found out when its answer is read
+        with contextlib.suppress(OSError):  # a closed connection is noticed when the response is read
             self.socket.sendall(data)
 
     def receive(self, within: float) -> bytes | str:
-        """One frame without its length, or "closed", or "silent"."""
+        """Returns one frame without its length, or "closed", or "silent"."""
         self.socket.settimeout(within)
         try:
             size = struct.unpack(">i", self.exactly(4))[0]
@@ -145,7 +144,7 @@ class SetupFailed(Exception):
 class Play:
     """One run of a scenario against one broker; `transcript` has (label, API, answer) of all steps but quiet ones.
 
-    `sources` are the addresses that connections come from, or who they log in as, by their names.
+    `sources` are the source addresses of connections, or their logins, by name.
     """
 
     def __init__(
@@ -175,7 +174,7 @@ class Play:
     # ------------------------------------------------------------ verbs
 
     def ask(self, step: Step) -> None:
-        """Send, and wait for the answer."""
+        """Sends a request, and waits for the response."""
         deadline = time.monotonic() + max(PATIENCE, step.within)
         while True:
             self.send(step)
@@ -190,7 +189,7 @@ class Play:
         self.record(step, answer)
 
     def send(self, step: Step) -> None:
-        """Send without waiting."""
+        """Sends a request without waiting."""
         connection = self.connection(step.on)
         connection.correlation_id += 1
         version = self.versions[step.api] if step.version is None else step.version
@@ -199,12 +198,12 @@ class Play:
         connection.requests.append((step.api, version, connection.correlation_id))
 
     def receive(self, step: Step) -> None:
-        """The answer to the oldest request on this connection that has none yet."""
+        """Receives the response to the oldest pending request on this connection."""
         api = self.connection(step.on).requests[0][0]
         self.record(replace(step, api=api), self.take(step))
 
     def raw(self, step: Step) -> None:
-        """Bytes as they are, length and all; what comes back is read as an answer to `api`, or kept in hex."""
+        """Sends bytes unchanged, including their length; the response is decoded as one of `api`, or kept in hex."""
         connection = self.connection(step.on)
         connection.send(self.resolve(step.body["bytes"]))
         answer: Any = connection.receive(step.within)
@@ -213,7 +212,7 @@ class Play:
         self.record(step, answer)
 
     def unanswered(self, step: Step) -> None:
-        """Whether the oldest request is not answered: the answer to a later one comes first, or the connection ends."""
+        """Notes whether the oldest request has no response: that to a later one comes first, or the connection ends."""
         connection = self.connection(step.on)
         connection.requests.pop(0)
         connection.correlation_id += 1
@@ -245,7 +244,7 @@ class Play:
         api, version, correlation_id = connection.requests.pop(0)
         answer = read_answer(connection.receive(step.within), api, version, correlation_id)
         if isinstance(answer, str):
-            self.connections.pop(step.on).socket.close()  # the next step on it starts afresh
+            self.connections.pop(step.on).socket.close()  # the next step opens a new one
         return answer
 
     def record(self, step: Step, answer: Any) -> None:
@@ -260,7 +259,7 @@ class Play:
         self.transcript.append((f"{self.number} {step.verb} {step.api}", step.api, answer))
 
     def resolve(self, value: Any) -> Any:
-        """A body with the names of this run and the values saved before."""
+        """Returns a body with the names of this run and the saved values."""
         if isinstance(value, Raw | bytes):
             return value
         if isinstance(value, Records):

@@ -1,7 +1,7 @@
 """Requests of authenticated users: some APIs with and without a right, and all APIs of delegation tokens.
 
 Data only: must not open a socket. ``user`` and ``other`` log in by SASL/PLAIN, as ``$user`` and ``$other``. Both come
-from the administrator's address, so that their names alone tell them apart.
+from the administrator's address, so they differ by name only.
 """
 
 from typing import Any
@@ -48,7 +48,7 @@ def grant_to_other(kind: int, operation: int, name: str) -> list[Step]:
 
 
 def token(*renewers: str) -> list[Step]:
-    """Makes a token of the user, which the brokers have."""
+    """Makes a token of the user, and waits until the brokers have it."""
     wanted = {**TO_CREATE, "Renewers": [{"PrincipalType": "User", "PrincipalName": each} for each in renewers]}
     return [
         ask("CreateDelegationToken", v=3, on="user", quiet=True, save={"$hmac": "Hmac", "$token": "TokenId"}, **wanted),

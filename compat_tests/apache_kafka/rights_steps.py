@@ -425,7 +425,7 @@ REQUESTS: dict[str, list[Requested]] = {
     "DescribeProducers": [Requested({"Topics": named(*T, PartitionIndexes=[0])}, (READ_T,))],
     "DescribeTransactions": [Requested({"TransactionalIds": ["~x", "~y"]}, ((TXN, DESCRIBE, "~x"),))],
     "ListTransactions": [Requested({"StateFilters": [], "ProducerIdFilters": []}, ((TXN, DESCRIBE, "~x"),))],
-    "DescribeTopicPartitions": [  # of several hidden topics the order means nothing
+    "DescribeTopicPartitions": [  # several hidden topics have no defined order
         Requested({"Topics": named("~t"), "ResponsePartitionLimit": 10}, (DESCRIBE_T,)),
         Requested(
             {"Topics": named("~t", "~u"), "ResponsePartitionLimit": 10},
@@ -501,7 +501,7 @@ REQUESTS: dict[str, list[Requested]] = {
                 **SHARE_FETCH,
                 "ShareSessionEpoch": 0,
                 "Topics": [{"TopicId": f"$id {name}", "Partitions": [{"PartitionIndex": 0}]} for name in ("~t", "~u")],
-            },  # with a topic that does not exist Apache Kafka answers UNKNOWN_SERVER_ERROR
+            },  # for a missing topic Apache Kafka answers UNKNOWN_SERVER_ERROR
             (READ_GROUP, READ_T),
             before=(found(), initialize(("~t", 0), ("~u", 0), quiet=True)),
             name="a new session",

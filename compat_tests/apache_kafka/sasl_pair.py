@@ -1,6 +1,6 @@
 """Apache Kafka and Barnabas with the same SASL listeners, and a SASL client on a plain socket.
 
-Must not say what either should answer.
+Holds no expected responses.
 """
 
 import base64
@@ -46,7 +46,7 @@ class Pair(NamedTuple):
 
     open: int  #: without SASL
     sasl: int  #: PLAIN and both SCRAMs
-    short: int  #: the same; a session ends soon
+    short: int  #: the same; sessions are short
     strict: int  #: PLAIN only, and small tokens
 
 
@@ -114,7 +114,7 @@ def pair(home: Path) -> Iterator[tuple[Pair, Pair]]:
 
 
 def both(brokers: tuple[Pair, Pair], script: "Callable[[Pair], Any]") -> tuple[Any, Any]:
-    """The responses of Apache Kafka, and of the broker beside it."""
+    """Returns the responses of Apache Kafka, and of the broker beside it."""
     with ThreadPoolExecutor(2) as pool:
         theirs, ours = pool.map(script, brokers)
     return theirs, ours
@@ -235,7 +235,7 @@ def set_credentials(talk: Talk) -> None:
 
 
 def until_let_in(port: int, mechanism: str, user: str, password: str) -> None:
-    """Returns once a credential lets in: a broker of Apache Kafka learns of it after the answer."""
+    """Returns once a login succeeds: a broker of Apache Kafka applies a credential after the response."""
     deadline = time.monotonic() + 20
     while True:
         with Talk(port) as talk:

@@ -1,6 +1,6 @@
-"""A broker with a listener for each way of proving who one is, for tests of what is a client: commands, the pipeline.
+"""A broker with a listener for each kind of authentication, for tests of our clients: commands, the pipeline.
 
-Must not say what is tested.
+Knows nothing of the tests.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ LISTENERS = ("TLS", "PLAIN", "SCRAM", "OAUTH")
 
 
 class Secured(NamedTuple):
-    """Where each listener is, and files of PEM."""
+    """The addresses of the listeners, and the PEM files."""
 
     bootstrap: str
     tls: str
@@ -40,7 +40,7 @@ class Secured(NamedTuple):
         return str(self.home / "client.pem")
 
     def properties(self, listener: str, *, password: str = "secret") -> dict[str, str]:
-        """The properties of a client that is let in at a listener."""
+        """Returns the properties of a client that may use a listener."""
         tls = {"ssl.truststore.location": self.authority, "ssl.truststore.type": "PEM"}
         unsecured = f'{SECURITY}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="me";'
         ways = {
@@ -71,7 +71,7 @@ def login(module: str, mechanism: str, password: str = "secret") -> dict[str, st
 
 
 def start(home: Path) -> Iterator[Secured]:
-    """Start the broker, end it after the yield."""
+    """Starts the broker, and stops it after the yield."""
     try:
         jars()
     except KafkaUnavailable as reason:
@@ -96,12 +96,12 @@ def start(home: Path) -> Iterator[Secured]:
 
 
 def pkcs8(key: bytes) -> bytes:
-    """A private key in the only form that Java reads."""
+    """Returns a private key in the only form that Java reads."""
     return load_pem_private_key(key, None).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def properties(home: Path) -> dict[str, str]:
-    """TLS asks for a certificate of the client's, PLAIN and OAUTHBEARER go over TLS, SCRAM over a plain connection."""
+    """TLS requires a client certificate; PLAIN and OAUTHBEARER use TLS, SCRAM a plain connection."""
     stores = {
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(home / "server.pem"),

@@ -1,7 +1,7 @@
 """Makers of steps for scenarios: requests of a share group's members to a partition's leader.
 
-Data only: must not open a socket. Where nothing else is said the group is ``~g``, the member ``anna`` and the topic
-``~t``; a place is a topic and a partition's number.
+Data only: must not open a socket. By default the group is ``~g``, the member ``anna`` and the topic ``~t``. A place is
+a topic and a partition's number.
 """
 
 from collections.abc import Mapping, Sequence

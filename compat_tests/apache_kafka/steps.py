@@ -1,7 +1,7 @@
-"""The words that scenarios are written in: short makers of steps, and of the groups of steps that many begin with.
+"""The vocabulary of scenarios: short makers of steps, and of the groups of steps that many begin with.
 
-Data only: must not open a socket. ``~x`` in a string is the scenario's own topic or group x; ``$x`` is what a step
-saved under that name.
+Data only: must not open a socket. ``~x`` in a string is the scenario's own topic or group x; ``$x`` is a value that a
+step saved under that name.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -117,7 +117,7 @@ def flat(steps: "Iterable[Step | Iterable[Any]]") -> Iterator[Step]:
 def scenario(name: str, api: str, *steps: Step | Iterable[Any], versions: str = "", alone: bool = False) -> Scenario:
     """`versions` is like ``"3-7"``, ``"5+"``, ``"4"`` or ``"3,8,11"``; empty means all that Apache Kafka serves.
 
-    `alone` is for what touches the whole broker.
+    `alone` is for scenarios that affect the whole broker.
     """
     first, last = ADVERTISED[api]
     low, _, high = versions.partition("-")

@@ -1,4 +1,4 @@
-"""The response of ApiVersions, beside Apache Kafka's: additional APIs and versions, by name."""
+"""The response of ApiVersions, beside Apache Kafka's: the additional APIs and versions, by name."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Our assignors compute the same assignments as Apache Kafka's, and our metadata hash is equal to Apache Kafka's.
 
-``java/Assignors.java`` asks Apache Kafka's classes; here stand the questions, each group's next one made of its answer.
+``java/Assignors.java`` calls Apache Kafka's classes. This module makes the groups; each assignment is part of the next.
 """
 
 import json
@@ -27,7 +27,7 @@ def ask(program: JavaProgram, **question: Any) -> Any:
 
 
 def ours(assignor: str, topics: Topics, members: Members) -> dict[str, dict[str, list[int]]]:
-    """What our assignor says to the same question, in the same form."""
+    """Returns our assignor's result, in the same form."""
     ids = {topic["name"]: bytes.fromhex(topic_id) for topic_id, topic in topics.items()}
     view = {
         bytes.fromhex(topic_id): SimpleNamespace(name=topic["name"], partitions=range(len(topic["partitions"])))
@@ -53,7 +53,7 @@ def in_order(answer: dict[str, dict[str, list[int]]]) -> dict[str, dict[str, lis
 
 
 class Chance:
-    """Groups at random: whoever is in them comes, goes and subscribes to something else between two questions."""
+    """Returns random groups: members join, leave and change subscriptions between two assignments."""
 
     def __init__(self, seed: int, is_homogeneous: bool) -> None:
         self.random = random.Random(seed)
@@ -98,7 +98,7 @@ class Chance:
 
 
 def without_what_nobody_reads(answer: dict[str, Any], group: Chance) -> dict[str, Any]:
-    """Apache Kafka's ``SimpleAssignor`` forgets to take away topics that nobody in the group reads any more."""
+    """Returns the assignment without topics to which no member subscribes: ``SimpleAssignor`` fails to revoke those."""
     read = {name for member in group.members.values() for name in member["topics"]}
     return {
         member_id: {each: partitions for each, partitions in mine.items() if group.topics[each]["name"] in read}

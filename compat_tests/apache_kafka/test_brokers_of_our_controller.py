@@ -1,6 +1,6 @@
 """Three brokers of Apache Kafka under a controller of ours: they are killed, stopped and started while they are used.
 
-What has been acknowledged is there, once and in order, at the end; leaders move as they do under Apache Kafka's.
+All acknowledged records are there at the end, once and in order. Leaders move as under Apache Kafka's controller.
 """
 
 import time
@@ -21,7 +21,7 @@ from .apache import ApacheBroker, errors_of
 from .load import PARTITIONS, WITHIN, Load
 from .test_metadata_observers import CLUSTER_ID, Controller
 
-pytestmark = pytest.mark.xdist_group("several_brokers")  # it has brokers of its own
+pytestmark = pytest.mark.xdist_group("several_brokers")  # it starts its own brokers
 
 TOPIC = "orders"
 IDS = (2, 3, 4)
@@ -52,7 +52,7 @@ class Three:
             list(pool.map(lambda broker: broker.start(), self.brokers.values()))
 
     def ask(self, request: object, version: int) -> object:
-        """Asks a broker that runs, which forwards the request to the controller."""
+        """Sends a request to a running broker, which forwards it to the controller."""
         broker = next(each for each in self.brokers.values() if each.process is not None)
         with Client(broker.port, timeout=30) as client:
             return client.ask(request, version)  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ def all_in_sync(state: State) -> bool:
 
 
 def consumed(bootstrap: str) -> list[list[int]]:
-    """Everything in the topic, by partition."""
+    """Returns all records of the topic, by partition."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "enable.auto.commit": False})
     found: list[list[int]] = []
     for partition in range(PARTITIONS):
@@ -118,13 +118,13 @@ def test_brokers_come_and_go(three: Three) -> None:
     load = Load(three.bootstrap, TOPIC)
     load.goes_on()
 
-    # One is killed: its session ends, the others lead; it comes back.
+    # One is killed: its session ends, the others lead; it is restarted.
     three.brokers[2].stop(kill=True)
     three.until(lambda state: all(leader in (3, 4) and 2 not in isr for leader, _, isr in state.values()))
     three.brokers[2].start()
     three.until(all_in_sync)
 
-    # One stops in order: it leads nothing by then.
+    # One stops cleanly: by then it leads nothing.
     three.brokers[3].stop()
     state = three.state()
     assert all(leader in (2, 4) for leader, _, _ in state.values()), state
@@ -153,7 +153,7 @@ def test_brokers_come_and_go(three: Three) -> None:
     assert min(map(len, load.acknowledged)) > 100
     assert consumed(three.bootstrap) == load.acknowledged
 
-    # One leaves for ever.
+    # One is unregistered.
     three.brokers[2].stop()
     response = three.ask(UnregisterBrokerRequest(broker_id=2), 0)
     assert response.error_code == 0  # type: ignore[attr-defined]

@@ -88,7 +88,7 @@ def test_delegation_tokens(secured: Secured, run: Run) -> None:
 
     (token,) = ran_tokens("--create", "--renewer-principal", "User:bob", "--max-life-time-period", "3600000")
     assert (token["owner"], token["requester"], token["renewers"]) == ("User:me", "User:me", ["User:bob"])
-    eventually(lambda: ran_tokens("--describe") == [token])  # a broker of Apache Kafka learns of it after the answer
+    eventually(lambda: ran_tokens("--describe") == [token])  # a broker of Apache Kafka applies it after the response
     assert ran_tokens("--describe", "--owner-principal", "User:me") == [token]
     assert ran_tokens("--describe", "--owner-principal", "User:carol") == []
 

@@ -1,6 +1,6 @@
 """Apache Kafka's log cleaner and ours over the same segment files: the results are compared byte for byte.
 
-The logs are written by hand, put into the directories of topics that Apache Kafka knows, and it is started over them.
+The test writes logs to the directories of Apache Kafka's topics, and starts Apache Kafka on them.
 """
 
 import random
@@ -37,7 +37,7 @@ CONFIGS = {
     "index_interval_bytes": "300",
 }
 INTERVAL = 300
-HOUR_MS = 3_600_000  # less than it takes a producer to be forgotten, which goes by the time of its last batch
+HOUR_MS = 3_600_000  # less than the expiration of producer ids, which counts from the last batch
 WAIT_SECONDS = 60
 """The timeout of the cleaner for all topics; it takes a second or two."""
 
@@ -85,7 +85,7 @@ class Author:
         self.log.data(*self.records(), compression=self.chance.choice(self.codecs), log_append_time_ms=append_time)
 
     def dated(self) -> None:
-        """With a delete horizon that is over, or is not."""
+        """Sets a delete horizon in the past, or in the future."""
         horizon = self.now_ms + self.chance.choice([-HOUR_MS, HOUR_MS])
         self.log.data(*self.records(), horizon=horizon)
 
@@ -98,7 +98,7 @@ class Author:
         self.log.data(*self.records(), producer=producer, is_transactional=True)
 
     def end(self) -> None:
-        """Of a transaction; or a marker whose data an earlier pass removed, with a horizon or without."""
+        """Ends a transaction, or writes a marker whose data an earlier pass removed, with a horizon or without."""
         chance = self.chance
         producer = chance.choice([*self.log.open, chance.randrange(300, 303)])
         horizon = chance.choice([None, None, -HOUR_MS, HOUR_MS])
@@ -139,7 +139,7 @@ class Cleaned(NamedTuple):
 
 @pytest.fixture(scope="module")
 def both(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Cleaned:
-    """Apache Kafka makes the topics, is killed, finds the logs in its directories, and cleans them."""
+    """Starts Apache Kafka to make the topics, kills it, puts the logs into its directories, and has it clean them."""
     home, originals = tmp_path_factory.mktemp("cleaning"), tmp_path_factory.mktemp("originals")
     data = home / "data"
     logs = cases(originals, int(time.time() * 1000))
@@ -219,7 +219,7 @@ def test_what_is_written_is_the_same(both: Cleaned, name: str) -> None:
         suffixes = [".txnindex"]
         if not name.startswith("packed"):
             assert my_log == their_log
-            suffixes += [".index", ".timeindex"]  # sizes decide where there is an entry
+            suffixes += [".index", ".timeindex"]  # the positions of entries depend on sizes
         for suffix in suffixes:
             assert content(path.with_suffix(suffix + ".cleaned")) == content(theirs / path.with_suffix(suffix).name), (
                 suffix
@@ -232,7 +232,7 @@ def test_what_is_written_is_the_same(both: Cleaned, name: str) -> None:
 def same(mine: list[RecordBatch], theirs: list[RecordBatch]) -> None:
     assert [described(batch) for batch in mine] == [described(batch) for batch in theirs]
     for our, their in zip(mine, theirs, strict=True):
-        if bytes(our.buffer) != bytes(their.buffer):  # each has compressors of its own
+        if bytes(our.buffer) != bytes(their.buffer):  # each has its own compressors
             assert our.compression, our
             assert body_of(our) == body_of(their), our
 

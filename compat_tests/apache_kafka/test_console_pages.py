@@ -1,6 +1,6 @@
 """The console's pages of Apache Kafka and of Barnabas: the same records, groups, batches and changes.
 
-Knows nothing of how pages look beyond the words that are looked for.
+Knows nothing of the pages except the expected words.
 """
 
 import itertools

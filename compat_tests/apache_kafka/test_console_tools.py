@@ -29,7 +29,7 @@ def topic() -> str:
 
 
 class Tools:
-    """Runs one tool after the other in one JVM and returns what it printed; a failure shows both of its streams."""
+    """Runs one tool after the other in one JVM, and returns the output; a failure shows both streams."""
 
     GROUPS = f"{TOOLS}.consumer.group.ConsumerGroupCommand"
 
@@ -259,7 +259,7 @@ def test_share_groups(tools: Tools, topic: str) -> None:
 def test_offsets_and_deleted_records(tools: Tools, topic: str, tmp_path: Path) -> None:
     tools.topics("--create", "--topic", topic, "--partitions", "1")
     tools.produce(topic, "a\nb\n")
-    tools.produce(topic, "c\n")  # which is later for certain: the first record with the latest time is asked for
+    tools.produce(topic, "c\n")  # certainly later, since the tool returns the first record with the latest time
     wanted = tmp_path / "delete.json"
     wanted.write_text(json.dumps({"version": 1, "partitions": [{"topic": topic, "partition": 0, "offset": 2}]}))
     deleted = tools(f"{TOOLS}.DeleteRecordsCommand", "--offset-json-file", str(wanted))

@@ -1,6 +1,6 @@
 """Consumer groups: both brokers write the same records for the same heartbeats, and continue each other's groups.
 
-Must not look at files: what is in ``__consumer_offsets`` is fetched from the broker that runs.
+Must not read files: the content of ``__consumer_offsets`` is fetched from the running broker.
 """
 
 import struct
@@ -44,7 +44,7 @@ REFUSALS = (r"\[GroupCoordinator id=1\]", r"Auto topic creation failed for __con
 
 
 class Client:
-    """Sends heartbeats; the topics' ids, and what members know, outlive a change of brokers."""
+    """Sends heartbeats; keeps topic ids and the members' state over a change of brokers."""
 
     def __init__(self) -> None:
         self.saved: dict[str, Any] = {}
@@ -123,10 +123,10 @@ def first(client: Client, bootstrap: str) -> list[Any]:
     """Makes topics, a group that stays unchanged, and one that subscribes by a pattern."""
     client.ask(bootstrap, ask("FindCoordinator", v=4, KeyType=0, CoordinatorKeys=["~g"]))
     client.ask(bootstrap, create("~t", 5), create("~u", 2))
-    time.sleep(0.3)  # Apache Kafka's coordinator hears of topics after those who ask for metadata; nothing tells when
+    time.sleep(0.3)  # Apache Kafka's coordinator learns of topics after Metadata has them; no response shows when
     found = client.ask(bootstrap, commit(GroupId="~h"), enter("~h", "~u", GroupId="~h", ServerAssignor="range"))
     found += client.ask(bootstrap, enter("~p", SubscribedTopicRegex="~u.*", GroupId="~p"))
-    # What a pattern stands for is looked up in the background.
+    # Apache Kafka resolves a pattern in the background.
     found += client.ask(bootstrap, beat("~p", GroupId="~p", until=("Assignment.TopicPartitions.0.Partitions", [0, 1])))
     return [client.without_ids(answer) for answer in found]
 

@@ -1,6 +1,6 @@
 """A controller of Barnabas and one of Apache Kafka get the same requests: their responses and records are equal.
 
-The brokers do not exist: :mod:`controller_script` sends what they would.
+The brokers are simulated: :mod:`controller_script` sends their requests.
 """
 
 import asyncio

@@ -47,7 +47,7 @@ def data(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path_factory: pyt
         fill(bootstrap)
         transact(bootstrap)
         share(bootstrap)
-        # As a kill would leave it: nobody writes any more, but for the checkpoints that come from time to time.
+        # As after a kill: nothing is written any more, except periodic checkpoints.
         shutil.copytree(home / "data", home / UNCLOSED, ignore=shutil.ignore_patterns("*.tmp"))
     return home / "data"
 

@@ -1,6 +1,6 @@
 """Apache Kafka's DumpLogSegments over every kind of file in a data directory of Barnabas.
 
-The logs themselves, without a broker, are ``test_dump_log.py``'s. What the files must say, is what clients put in.
+``test_dump_log.py`` tests logs without a broker. Expected are the contents that clients wrote.
 """
 
 import json

@@ -20,7 +20,7 @@ CONFIG = TopicConfig(segment_bytes=20_000, index_interval_bytes=500)
 
 
 def fill(manager: LogManager, seed: int) -> None:
-    """Four hundred batches of every codec, half of them an idempotent producer's, in three leader epochs."""
+    """Writes four hundred batches of every codec, half of them an idempotent producer's, in three leader epochs."""
     chance = random.Random(seed)
     log = manager.create("orders", 0, bytes(range(16)), CONFIG)
     sequence, timestamp = 0, 1_700_000_000_000
@@ -40,7 +40,7 @@ def fill(manager: LogManager, seed: int) -> None:
 
 @pytest.fixture(scope="module", params=["closed", "killed and recovered"])
 def directory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A partition's directory that was closed; or one that was closed after it had been killed and recovered."""
+    """Returns a partition's directory: closed, or closed after a kill and a recovery."""
     root = tmp_path_factory.mktemp("logs")
     clock = ManualClock()
     for turn in range(2 if request.param == "killed and recovered" else 1):
@@ -84,7 +84,7 @@ def test_indexes(kafka_jars: Path, directory: Path) -> None:
 
 
 def compacted(root: Path) -> set[int]:
-    """A log of every codec that was compacted twice, tombstones and an idempotent producer in it; the offsets left."""
+    """Compacts a log of every codec twice, with tombstones and an idempotent producer; returns the offsets left."""
     clock, chance = ManualClock(), random.Random(4)
     config = CONFIG._replace(cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.01)
     manager = LogManager(DiskFiles(), [str(root)], clock=clock, scheduler=clock)
@@ -105,7 +105,7 @@ def compacted(root: Path) -> set[int]:
         log.append_as_leader(RecordBatch.parse(batch), leader_epoch=0, now_ms=clock.time_ms())
         log.maybe_set_high_watermark(log.log_end_offset)
         if number in (300, 599):
-            clock.advance(100)  # the cleaner comes, and replaced files are deleted
+            clock.advance(100)  # the cleaner runs, and replaced files are deleted
     offsets, offset = set(), 0
     while data := log.read(offset, 1 << 20, up_to=log.log_end_offset, minimum_one=True):
         for found in batches(data):
@@ -117,7 +117,7 @@ def compacted(root: Path) -> set[int]:
 
 
 def test_what_was_compacted(kafka_jars: Path, tmp_path: Path) -> None:
-    """Holes are no complaint, and deletion horizons are understood."""
+    """The tool accepts holes, and reads deletion horizons."""
     left = compacted(tmp_path)
     out = dump(tmp_path / "orders-0", (".log", ".snapshot"), "--deep-iteration", "--print-data-log")
     lines = [line for line in out.splitlines() if line.startswith("baseOffset:")]

@@ -1,7 +1,7 @@
 """The response to a request that failed as a whole, beside that of Apache Kafka's own classes.
 
-``java/ErrorResponses.java`` asks ``AbstractRequest.getErrorResponse``. Texts are not compared, and neither is the order
-of entries: Apache Kafka keeps them in hash tables.
+``java/ErrorResponses.java`` calls ``AbstractRequest.getErrorResponse``. Messages are not compared, nor is the order of
+entries: Apache Kafka keeps them in hash tables.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """The levels of features beside Apache Kafka's: upgrades from old metadata, and directories used by both brokers.
 
-What is in a metadata log, Apache Kafka's own tool says, of both.
+Apache Kafka's own tool reads the metadata logs of both.
 """
 
 import json
@@ -121,7 +121,7 @@ def metadata_records(home: Path) -> dict[str, Counter[str]]:
         kind = record["type"]
         data = record["data"] if kind in ("FEATURE_LEVEL_RECORD", "CONFIG_RECORD", "CLEAR_ELR_RECORD") else ""
         found.setdefault(kind, Counter())[f"{record['version']} {data}"] += 1
-    registered = found["REGISTER_BROKER_RECORD"]  # more than one where an answer came late and a broker tried again
+    registered = found["REGISTER_BROKER_RECORD"]  # more than one if a response was late and a broker retried
     found["REGISTER_BROKER_RECORD"] = Counter(set(registered))
     return found
 

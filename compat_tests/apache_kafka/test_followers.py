@@ -18,7 +18,7 @@ from compat_tests.running import BarnabasProcess
 
 from .apache import ApacheKafka, errors_of, free_port
 
-pytestmark = pytest.mark.xdist_group("several_brokers")  # it has brokers of its own
+pytestmark = pytest.mark.xdist_group("several_brokers")  # it starts its own brokers
 
 WITHIN = 30.0
 TOPIC = "copied"
@@ -27,7 +27,7 @@ SETTINGS = {"log.segment.bytes": "1048576", "replica.lag.time.max.ms": "3000", "
 
 @pytest.fixture
 def apache(kafka_jars: Path, tmp_path: Path) -> Iterator[ApacheKafka]:
-    """Broker and controller 1."""
+    """Yields Apache Kafka, broker and controller 1."""
     sessions = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
     with ApacheKafka(tmp_path / "apache", SETTINGS | sessions) as running:
         yield running
@@ -35,7 +35,7 @@ def apache(kafka_jars: Path, tmp_path: Path) -> Iterator[ApacheKafka]:
 
 @pytest.fixture
 def ours(apache: ApacheKafka, tmp_path: Path) -> Iterator[BarnabasProcess]:
-    """Broker 2."""
+    """Yields Barnabas, broker 2."""
     home = tmp_path / "barnabas"
     home.mkdir()
     properties = {
@@ -121,7 +121,7 @@ def test_a_follower_of_an_apache_leader(apache: ApacheKafka, ours: BarnabasProce
     until(lambda: equal(apache, ours))
     assert len(segments(ours.home, 0)) > 1
 
-    # It is killed under load, and comes back.
+    # It is killed under load, and restarted.
     load.send(2000)
     ours.kill()
     load.send(2000)
@@ -133,7 +133,7 @@ def test_a_follower_of_an_apache_leader(apache: ApacheKafka, ours: BarnabasProce
     load.finish()
     until(lambda: equal(apache, ours))
 
-    # What is deleted goes: records, which are deleted when the follower has said so, and the topic.
+    # Deletions: of records, which completes when the follower has confirmed it, and of the topic.
     (deleted,) = admin.delete_records([TopicPartition(TOPIC, 0, 1000)]).values()
     assert deleted.result(WITHIN).low_watermark == 1000
     (gone,) = admin.delete_topics([TOPIC]).values()

@@ -1,6 +1,6 @@
 """Admin requests to a broker that is not the controller, forwarded between Barnabas and Apache Kafka, both ways.
 
-What a broker of the one answers under a controller of the other is what two nodes of Apache Kafka answer.
+A broker of one kind under a controller of the other answers as two nodes of Apache Kafka do.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from tests.raw import Client
 from .clusters import broker, controller
 from .plain import comparable, request_of
 
-pytestmark = pytest.mark.xdist_group("forwarding")  # it has brokers of its own
+pytestmark = pytest.mark.xdist_group("forwarding")  # it starts its own brokers
 
 PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -115,7 +115,7 @@ REQUESTS: list[tuple[str, int, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-#: What alice asks, who may create topics that begin with "a".
+#: Requests of alice, who may create topics that begin with "a".
 OF_ALICE: list[tuple[str, int, dict[str, Any]]] = [
     ("CreateTopics", 7, {"topics": [topic("alice"), topic("bob")]}),
     ("DeleteTopics", 6, {"topics": [{"name": "alice"}, {"name": "bob"}, {"name": "t"}]}),
@@ -209,7 +209,7 @@ def expected(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def promised(port: int) -> dict[int, tuple[int, int]]:
-    """Returns the APIs of a listener."""
+    """Returns the APIs that a listener advertises."""
     with Client(port) as client:
         response: Any = client.ask(request_of("ApiVersions", 0, {}), 0)
     return {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}

@@ -1,6 +1,6 @@
 """``barnabas groups`` beside kafka-consumer-groups.sh and kafka-share-groups.sh, on Apache Kafka and on Barnabas.
 
-Of either broker the same is told by our command and by theirs, and our command changes groups on either.
+Both commands print the same about each broker, and our command changes groups on either.
 """
 
 import itertools

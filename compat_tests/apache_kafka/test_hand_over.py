@@ -66,7 +66,7 @@ def by_apache(bootstrap: str) -> None:
 
 
 def guarded(bootstrap: str) -> list[Any]:
-    """Returns contents that Barnabas keeps and does not use, a credential; makes them if they are missing."""
+    """Returns a credential, which Barnabas keeps and does not use; makes it if it is missing."""
     request = ask("DescribeUserScramCredentials", v=0, Users=None)
     (credentials,) = found = play(bootstrap, request)
     if credentials["Results"]:
@@ -112,7 +112,7 @@ def transactions(bootstrap: str) -> None:
         {
             "bootstrap.servers": bootstrap,
             "transactional.id": "still",
-            "transaction.timeout.ms": 900_000,  # longer than this test
+            "transaction.timeout.ms": 900_000,  # longer than this test takes
             "log_level": 2,
         }
     )

@@ -1,6 +1,6 @@
 """The how-to about moving to Apache Kafka and back, run step by step, with one broker at a time.
 
-Knows the page only; where it says port 9092 and ``/var/lib/barnabas``, a test needs others.
+Knows the page only; replaces its port 9092 and ``/var/lib/barnabas``.
 """
 
 import os
@@ -41,7 +41,7 @@ class Reader:
         (home / "bin").mkdir()
         for name, main in TOOLS.items():
             self.script(f"bin/{name}", " ".join(f"'{word}'" for word in java_command(CURRENT, main)))
-        self.script("barnabas", f"{sys.executable} -m barnabas")  # whose commands for topics and groups need the extra
+        self.script("barnabas", f"{sys.executable} -m barnabas")  # its commands for topics and groups need the extra
 
     def script(self, name: str, command: str) -> None:
         path = self.home / name

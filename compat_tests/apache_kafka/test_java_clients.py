@@ -1,6 +1,6 @@
 """The Java clients, this release's and the last of the line before, do on Barnabas what they do on Apache Kafka.
 
-What they do stands in ``java/Clients.java``; here is only what must come out of it.
+The program is ``java/Clients.java``; this module has only its expected results.
 """
 
 import itertools

@@ -1,6 +1,6 @@
 """Our kafka-topics, kafka-configs and so on beside Apache Kafka's: the same calls, line by line.
 
-Must not say what a tool should print. Scenarios are files of calls; beside each is what Apache Kafka's tools printed.
+Holds no expected output. Scenarios are files of calls; beside each is the recorded output of Apache Kafka's tools.
 """
 
 import json
@@ -55,7 +55,7 @@ def theirs(kafka_jars: Path, tmp_path: Path) -> Iterator[Theirs]:
 
 
 def compare(scenario: Path, expected: Sequence[Outcome], ours: Ours) -> None:
-    """The result of each call of a scenario is the expected one."""
+    """Checks that each call of a scenario has the expected result."""
     differences = []
     for call, wanted in zip(calls_of(scenario.read_text()), expected, strict=True):
         found = ours.run(call)
@@ -75,7 +75,7 @@ def test_calls_as_recorded(scenario: Path, ours: Ours) -> None:
 @pytest.mark.timeout(300)  # Apache Kafka's console consumer may take as long as a session to leave its group
 @EACH
 def test_calls(scenario: Path, theirs: Theirs, ours: Ours) -> None:
-    """Runs both. With BARNABAS_RECORD set, the output of Apache Kafka's becomes the expected one."""
+    """Runs both. With BARNABAS_RECORD the output of Apache Kafka's tools becomes the expected one."""
     expected = [theirs.run(call) for call in calls_of(scenario.read_text())]
     compare(scenario, expected, ours)
     record = scenario.with_suffix(".json")

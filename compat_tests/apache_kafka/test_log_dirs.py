@@ -1,6 +1,6 @@
 """Two log directories, beside Apache Kafka: placement of partitions, their metadata, and moves.
 
-Apache Kafka's own tools describe the directories and move partitions; both brokers are told the same.
+Apache Kafka's own tools describe the directories and move partitions, with the same calls at both brokers.
 """
 
 import json
@@ -49,7 +49,7 @@ class Node:
         self.tools = tools
 
     def places(self) -> dict[int, list[tuple[str, bool]]]:
-        """Where each partition is by the tool, and whether it is about to be there; sizes and lags make sense."""
+        """Returns each partition's directories by the tool, and whether they hold future replicas; checks the numbers."""
         text = self.tools(LOG_DIRS, "--describe", "--topic-list", TOPIC, "--broker-list", "1")
         started = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
         found: dict[int, list[tuple[str, bool]]] = {}
@@ -75,7 +75,7 @@ class Node:
         return self.tools(REASSIGN, "--reassignment-json-file", str(plan), *more)
 
     def in_metadata(self) -> list[tuple[str, int, list[str]]]:
-        """Kind, partition and directories, by name, of the records of the metadata log that name some."""
+        """Returns kind, partition and directories, by name, of the metadata records that name directories."""
         log = self.directories[0] / "__cluster_metadata-0" / f"{0:020d}.log"
         dumped = run_java(CURRENT, DUMP, "--cluster-metadata-decoder", "--files", str(log))
         assert dumped.returncode == 0, dumped.stderr
@@ -147,7 +147,7 @@ def test_partitions_move_by_apache_kafkas_tools(kafka_jars: Path, tmp_path: Path
         ("PARTITION_CHANGE_RECORD", index, [place]) for index, ((place, _),) in before.items()
     ]
     arrived = [(index, place) for _, index, (place,) in records[2 * PARTITIONS :]]
-    assert set(arrived) == {(index, "b") for index in moving} | {(0, "a")}  # Apache Kafka says some of it twice
+    assert set(arrived) == {(index, "b") for index in moving} | {(0, "a")}  # Apache Kafka writes some records twice
     assert arrived[-1] == (0, "a")
 
 

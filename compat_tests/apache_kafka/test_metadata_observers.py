@@ -1,6 +1,6 @@
 """Observers of the metadata log: ours of Apache Kafka's controller, and Apache Kafka's broker of our controller.
 
-What is copied is equal, byte for byte; the node that copies it stops, starts, and goes on.
+The copy is equal byte for byte, also after a restart of the observer.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from barnabas.cluster.quorum.quorum_state import FILE_NAME
 from .apache import CURRENT, ApacheBroker, ApacheController, run_java
 from .observing import CLUSTER_ID, LOG, WITHIN, Controller, Node, content, play, same, until
 
-pytestmark = pytest.mark.xdist_group("quorum")  # it has brokers of its own
+pytestmark = pytest.mark.xdist_group("quorum")  # it starts its own brokers
 
 
 @pytest.fixture(params=[False, True], ids=["static", "dynamic"])
@@ -45,7 +45,7 @@ def test_our_observer_follows_apaches_controller(controller: ApacheController, t
         assert node.observer.kraft.version == int(controller.standalone)
         node.stop()
 
-        # A restart on what it has, while more is written.
+        # A restart with the existing copy, while more is written.
         node = Node(home, controller, bootstrap=controller.standalone)
         await node.alter("log.retention.ms", "100")
         await node.has("log.retention.ms", "100")
@@ -116,11 +116,9 @@ def test_apaches_broker_follows_our_controller(kafka_jars: Path, tmp_path: Path,
         alter(first, 1)
         await equal(first, controller)
         states = [(each.home / "data" / LOG / FILE_NAME).read_text() for each in (controller, first)]
-        assert (
-            states[0] == states[1] or standalone
-        )  # before it has the log, it does not know that this names the voters
+        assert states[0] == states[1] or standalone  # without the log it does not know the voters
 
-        # A restart of the one that copies, and then of the one that leads.
+        # A restart of the observer, and then of the leader.
         first.stop()
         first.start()
         alter(first, 2)
@@ -131,7 +129,7 @@ def test_apaches_broker_follows_our_controller(kafka_jars: Path, tmp_path: Path,
             alter(first, value)
         await equal(first, controller)
 
-        # One that begins with a snapshot.
+        # An observer that begins with a snapshot.
         second.start()
         assert list((second.home / "data" / LOG).glob("*.checkpoint"))
         alter(second, 4)

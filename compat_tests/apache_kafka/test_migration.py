@@ -1,7 +1,7 @@
 """A group that becomes a consumer group and a classic one again: responses and records of both brokers are equal.
 
-Must not look at files: what is in ``__consumer_offsets`` is fetched from the broker that runs. Members are called what
-they call themselves, so that what comes in the order of a hash table comes in the same order.
+Must not read files: the content of ``__consumer_offsets`` is fetched from the running broker. Member ids are the
+clients' own, so that hash tables have the same order in both brokers.
 """
 
 import time
@@ -28,7 +28,7 @@ PROTOCOLS = ("range", "roundrobin")
 
 
 def joins(*owned: int, version: int = 1) -> list[Step]:
-    """``me`` joins, and syncs an assignment for itself alone."""
+    """``me`` joins, and syncs an assignment of its own."""
     kind = ConsumerProtocolSubscription.TopicPartition
     has = [kind(topic="t", partitions=list(owned))] if owned else []
     metadata = ConsumerProtocolSubscription(topics=["t"], owned_partitions=has).encode_prefixed(version)
@@ -51,7 +51,7 @@ STEPS: list[Any] = [
     consumer_beat("~c", owned={"~t": [0, 1]}),
     joins(),
     beat(v=3),
-    # The last member of the consumer protocol goes, comes back, and is taken out.
+    # The last member of the consumer protocol leaves, returns, and is removed.
     leave("~c"),
     beat(v=3),
     joins(),
@@ -63,7 +63,7 @@ STEPS: list[Any] = [
     shown(),
     classic_leave("~c", v=3),
     joins(),
-    # The only classic member goes while another of the consumer protocol is there, and is the first of the next group.
+    # The only classic member leaves while the group has one of the consumer protocol, and then begins the next group.
     enter("~d", "~t"),
     joins(),
     classic_leave("me", v=3),

@@ -1,6 +1,6 @@
 """Brokers of Barnabas and of Apache Kafka in one cluster, under a controller of either: nothing acknowledged is lost.
 
-Each cluster goes through the same story under load: leaders move to every broker, each broker is killed and comes back,
+Each cluster has the same events under load: leaders move to every broker, each broker is killed and comes back,
 partitions are reassigned, and all brokers are restarted in turn. Afterwards every acknowledged record is there once and
 in order, and all replicas hold the same batches.
 """
@@ -20,10 +20,10 @@ from barnabas.records.record import records_of
 from .load import PARTITIONS, WITHIN, Group, JavaLoad, Load, until
 from .mixed import APACHE, BARNABAS, Combined, Mixed, Node
 
-pytestmark = pytest.mark.xdist_group("mixed_clusters")  # it has brokers of its own
+pytestmark = pytest.mark.xdist_group("mixed_clusters")  # it starts its own brokers
 
 TOPIC, TRANSACTED, OF_JAVA, MOVED, GROUP = "orders", "transacted", "of-java", "moved", "readers"
-MOVED_BYTES, RATE = 2_400_000, 1_000_000  #: of the topic that is moved, and how many bytes a second it may take
+MOVED_BYTES, RATE = 2_400_000, 1_000_000  #: of the moved topic; and the throttle in bytes a second
 
 CLUSTERS = {
     "two of ours and one of Apache's, under Apache's controller": (APACHE, [BARNABAS, BARNABAS, APACHE]),
@@ -45,7 +45,7 @@ class Story:
         return [found.partitions[index].leader for index in sorted(found.partitions)]
 
     def is_whole(self, topic: str = TOPIC) -> bool:
-        """Whether all replicas of a topic are in sync."""
+        """Returns whether all replicas of a topic are in sync."""
         found = self.admin.list_topics(topic, timeout=5).topics[topic]
         return bool(found.partitions) and all(
             len(each.isrs) == len(each.replicas) == len(self.ids) for each in found.partitions.values()
@@ -59,7 +59,7 @@ class Story:
             until(lambda name=name: self.is_whole(name), f"{name} is in sync")
 
     def move_leaders(self) -> None:
-        """Has each broker lead partition 0 once, by reassignments that only reorder the replicas."""
+        """Makes each broker lead partition 0 once, by reassignments that only reorder the replicas."""
         kafka = KafkaAdminClient(bootstrap_servers=self.cluster.bootstrap)
         try:
             for node in self.ids:
@@ -77,7 +77,7 @@ class Story:
         return Place(topic, index)
 
     def reassign(self) -> None:
-        """Moves a topic of one copy from each broker to the next, slowed down by throttles, while it is written."""
+        """Moves a topic with one replica from each broker to the next, throttled, while records are written."""
         first, *others = self.ids
         new = NewTopic(MOVED, 1, replica_assignment=[[first]], config={"min.insync.replicas": "1"})
         self.admin.create_topics([new])[MOVED].result(WITHIN)
@@ -100,7 +100,7 @@ class Story:
         self._throttle(AlterConfigOpType.DELETE)
 
     def _throttle(self, operation: AlterConfigOpType) -> None:
-        """Limits how fast the topic is copied, or no longer does."""
+        """Sets or removes the throttle of the topic's replication."""
         configs = {
             (ResourceType.BROKER, str(node)): {
                 f"{side}.replication.throttled.rate": str(RATE) for side in ("leader", "follower")
@@ -120,7 +120,7 @@ class Story:
         return list(found.replicas) if found.leader == found.replicas[0] and found.leader in found.isrs else []
 
     def transact(self, number: int) -> None:
-        """Writes one transaction, and another one that is aborted."""
+        """Commits one transaction, and aborts another."""
         producer = Producer({
             "bootstrap.servers": self.cluster.bootstrap, "transactional.id": "teller", "log_level": 0,
             "transaction.timeout.ms": 20_000,
@@ -159,7 +159,7 @@ class Story:
         return found
 
     def commit(self, offset: int) -> None:
-        """Commits an offset of the group, wherever its coordinator is now, and reads it again."""
+        """Commits an offset of the group, and reads it back; its coordinator may have moved."""
         consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": GROUP, "log_level": 0})
         place = TopicPartition(TOPIC, 0, offset)
 
@@ -172,7 +172,7 @@ class Story:
         consumer.close()
 
 
-LONG = dict.fromkeys(list(CLUSTERS)[1:], pytest.mark.long)  # a minute each: the gate has the first
+LONG = dict.fromkeys(list(CLUSTERS)[1:], pytest.mark.long)  # a minute each: the gate runs the first
 
 
 @pytest.fixture(params=[pytest.param(name, marks=LONG.get(name, ())) for name in CLUSTERS])
@@ -242,11 +242,11 @@ def check(story: Story, load: Load) -> None:
 
 
 def repeated(node: Node, topic: str, partition: int) -> list[str]:
-    """Returns which batches of a log have a number that is not above the last one of the same producer epoch.
+    """Returns the batches of a log whose sequence number is not above the last one of the same producer epoch.
 
-    A broker that was restarted knows the last batch of a producer only. A producer that repeats an earlier one gets
-    OUT_OF_ORDER_SEQUENCE_NUMBER, begins a new epoch, and writes again what it cannot know to be written (KIP-360): that
-    is a repetition, too, but not the brokers'.
+    A restarted broker knows only the last batch of a producer. A producer that repeats an earlier one gets
+    OUT_OF_ORDER_SEQUENCE_NUMBER, begins a new epoch, and repeats all batches without a response (KIP-360). Such
+    duplicates are not the brokers' fault.
     """
     found, last = [], dict[tuple[int, int], int]()
     for batch in batches(contents(node.data / f"{topic}-{partition}")):
@@ -263,5 +263,5 @@ def repeated(node: Node, topic: str, partition: int) -> list[str]:
 
 
 def contents(directory: Path) -> bytes:
-    """Returns the batches of a log, wherever its segments end."""
+    """Returns the batches of a log, regardless of its segments."""
     return b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))

@@ -37,7 +37,7 @@ from .load import WITHIN, Load, until
 from .mixed import APACHE, BARNABAS, Node
 from .observing import content
 
-pytestmark = pytest.mark.xdist_group("mixed_quorums")  # it has nodes of its own
+pytestmark = pytest.mark.xdist_group("mixed_quorums")  # it starts its own nodes
 
 MOST = 20
 """The maximum number of killed leaders until each node has led."""
@@ -46,7 +46,7 @@ LOG = "__cluster_metadata-0"
 TOPIC = "orders"
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "super.users": "User:ANONYMOUS",  # a controller asks the others before it knows any ACL
+    "super.users": "User:ANONYMOUS",  # a controller sends requests to the others before it knows any ACL
 }
 
 QUORUMS = {
@@ -209,7 +209,7 @@ def test_each_controller_leads_and_is_killed(quorum: Quorum) -> None:
         led.append(leader)
         changes.make(len(led))
         quorum.controllers[leader].kill()
-        changes.make(100 + len(led))  # the others go on
+        changes.make(100 + len(led))  # the others continue
         load.goes_on()
         quorum.controllers[leader].start()
     assert set(led) == set(quorum.controllers), led
@@ -315,7 +315,7 @@ def test_controllers_join_by_themselves(kinds: list[str], kafka_jars: Path, tmp_
         growing.start()
         until(lambda: growing.voters() == set(growing.controllers), "all controllers are voters")
         changes = Changes(growing.bootstrap)
-        changes.make(1)  # a leader names voters that no other may know yet; once it has committed more, others do
+        changes.make(1)  # the others may not know the leader's newest voters until the next commit
         growing.controllers[growing.leader()].kill()
         changes.make(2)
         for node in growing.nodes:
@@ -339,7 +339,7 @@ def test_static_voters_become_those_of_the_log(first: str, kafka_jars: Path, tmp
             ran = run_java(CURRENT, "org.apache.kafka.tools.FeatureCommand", *words)
             return ran.returncode == 0
 
-        until(upgrade, "kraft.version is 1")  # refused until each voter has told its directory
+        until(upgrade, "kraft.version is 1")  # refused until each voter has sent its directory id
         until(lambda: all(each.replica_directory_id != bytes(16) for each in quorum.describe().current_voters), "ids")
         quorum.controllers[quorum.leader()].kill()
         changes = Changes(quorum.bootstrap)

@@ -1,6 +1,6 @@
 """Nodes of Barnabas under a quorum of three controllers of Apache Kafka, whose leaders are killed.
 
-What is copied is equal, byte for byte, under each leader; brokers serve all along.
+The copy is equal byte for byte under each leader, and brokers serve all the time.
 """
 
 import json
@@ -18,7 +18,7 @@ from compat_tests.running import BarnabasProcess
 from .apache import CURRENT, ApacheController, quick
 from .observing import CLUSTER_ID, Node, play, same, until
 
-pytestmark = pytest.mark.xdist_group("quorum")  # it has brokers of its own
+pytestmark = pytest.mark.xdist_group("quorum")  # it starts its own brokers
 
 HEAP = ("-Xms64m", "-Xmx256m")
 
@@ -95,7 +95,7 @@ def test_our_observer_and_our_brokers_follow_each_leader(quorum: Quorum, tmp_pat
             await until(lambda: node.observer.leadership.leader_id in quorum.controllers)
             assert node.observer.leadership.leader_id != leader_id
             if value == 0:
-                quorum.controllers[leader_id].start()  # two are a majority of three, one is not
+                quorum.controllers[leader_id].start()  # two of three are a majority
         assert node.observer.kraft.version == int(quorum.dynamic)
         node.stop()
         await until(lambda: brokers[0].topics() == brokers[1].topics() == ["topic-0", "topic-1"])

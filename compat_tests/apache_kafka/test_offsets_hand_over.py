@@ -1,6 +1,6 @@
 """Offsets in open transactions while the data directory goes from one broker to the other, and back.
 
-Must not look at files: what a group has committed, and what is not stable, is asked of the broker that runs.
+Must not read files: committed and unstable offsets are fetched from the running broker.
 """
 
 from collections.abc import Iterator
@@ -96,7 +96,7 @@ def test_what_is_open_is_ended_by_the_other(ours_and_theirs: tuple[Any, ApacheKa
         assert offsets(bootstrap) == [10, BEFORE, UNSTABLE, UNSTABLE, UNSTABLE, BEFORE]
     with running(theirs, kill=kill) as bootstrap:
         assert offsets(bootstrap) == [10, BEFORE, UNSTABLE, UNSTABLE, UNSTABLE, BEFORE]
-        commit(bootstrap, GROUP, {(TOPIC, 3): 99})  # later than what the transaction has written of it
+        commit(bootstrap, GROUP, {(TOPIC, 3): 99})  # newer than the transaction's pending offset
         end(bootstrap, producers[2], is_commit=True)
         end(bootstrap, producers[3], is_commit=True)
         producers += [begin(bootstrap, 5, is_new=True)]

@@ -1,6 +1,6 @@
-"""What only clients from before Kafka 0.11 ask, played on the last Apache Kafka that answered it and on Barnabas.
+"""Requests of clients from before Kafka 0.11, played on the last Apache Kafka that served them and on Barnabas.
 
-Knows only how to play and compare; what is asked stands in ``old_versions.py``.
+Knows only how to play and compare; the requests are in ``old_versions.py``.
 """
 
 import re
@@ -40,7 +40,7 @@ def previous_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheK
 
 
 def as_many(theirs: Any, mine: Any) -> None:
-    """Leave both the same count of messages, if both have some: how well compressors pack decides how many fit."""
+    """Cuts both to the same number of messages, if both have some: compressors decide how many fit."""
     for one, other in zip(partitions(theirs), partitions(mine), strict=False):
         fewer = min(len(one["Records"] or ()), len(other["Records"] or ()))
         if fewer:
@@ -71,7 +71,7 @@ def test_answers_are_the_same(previous_kafka: ApacheKafka, beside: Any, row: Sce
     assert not any(found), "\n".join(each for wrong in found for each in wrong)
 
 
-# ---------------------------------------------------------------- on the disk
+# ---------------------------------------------------------------- files
 
 TOOL = "kafka.tools.DumpLogSegments"
 OF_ITS_OWN = re.compile(r"(position|size|CRC|crc|batchSize|payloadSize): -?\d+ ?|Dumping \S+|Starting offset: \d+")
@@ -84,7 +84,7 @@ SETS = [
 
 
 def dumped(version: str, *segments: Path) -> list[str]:
-    """What Apache Kafka's tool says of each batch and record."""
+    """Returns the lines of Apache Kafka's tool for each batch and record."""
     files = ",".join(map(str, segments))
     run = run_java(version, TOOL, "--files", files, "--deep-iteration", "--print-data-log")
     assert run.returncode == 0, run.stderr
@@ -94,7 +94,7 @@ def dumped(version: str, *segments: Path) -> list[str]:
 
 
 def test_segments_are_the_same(previous_kafka: ApacheKafka, beside: Any) -> None:
-    """What both made of the same messages, as Apache Kafka's own tool sees it in the files."""
+    """Both write the same messages to equal files, according to Apache Kafka's own tool."""
     steps = [*create("~t"), *(ask("Produce", v=2, quiet=True, **produce_body("~t", each)) for each in SETS)]
     prefix = f"old{next(numbers)}-"
     for broker in (previous_kafka, beside):
@@ -110,7 +110,7 @@ CONTENT = re.compile(r"(?: key: \S+)?(?: payload: \S+)?$")
 
 
 def test_segments_of_old_are_rewritten(previous_kafka: ApacheKafka, tmp_path: Path) -> None:
-    """Apache Kafka's tool finds the same records in a segment of old messages and in what is made of it."""
+    """Apache Kafka's tool finds the same records in a segment of old messages and in the rewritten one."""
     data, offset = b"", 0
     for magic in (0, 1):
         for contents in (THREE, TIMES):

@@ -1,6 +1,6 @@
 """Our builder of partition changes and our replica placer give the same results as Apache Kafka's.
 
-``java/PartitionChanges.java`` asks Apache Kafka's; here stand the questions, drawn at random.
+``java/PartitionChanges.java`` calls Apache Kafka's classes; this module has the random inputs.
 """
 
 import json
@@ -141,7 +141,7 @@ def test_partitions_change_as_apache_kafkas_do(java_program: JavaProgram, seed: 
     for _ in range(5000):
         question = a_change(chance)
         if question["wanted"].get("stopped_uncleanly") in question["acceptable"]:
-            question["acceptable"].remove(question["wanted"]["stopped_uncleanly"])  # as the controller asks it
+            question["acceptable"].remove(question["wanted"]["stopped_uncleanly"])  # as the controller calls it
         theirs = ask(java_program, question)
         assert ours(question) == theirs, json.dumps(question)
         changes += theirs is not None
@@ -152,7 +152,7 @@ def test_partitions_change_as_apache_kafkas_do(java_program: JavaProgram, seed: 
 
 
 class Drawn(random.Random):
-    """Draws the same number each time, within the range: the order of draws has no effect then."""
+    """Draws the same number each time, within the range, so that the order of draws has no effect."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ from barnabas.wire.messages.metadata import MetadataRequest
 
 from .secured import SECURITY, SESSION_MS, Secured, start
 
-pytestmark = pytest.mark.xdist_group("forwarding")  # it has brokers of its own
+pytestmark = pytest.mark.xdist_group("forwarding")  # it starts its own brokers
 
 MECHANISM = "sasl.mechanism.inter.broker.protocol"
 APACHE = 1
@@ -51,7 +51,7 @@ def configs(secured: Secured, mechanism: str = "", password: str = "secret") -> 
 
 
 def metadata_of(address: str, protocol: str, given: dict[str, str], *, seconds: float = 0.0) -> tuple[Any, Any]:
-    """Asks Apache Kafka for its topics again and again in that time, by one connection.
+    """Sends Metadata requests to Apache Kafka repeatedly in that time, over one connection.
 
     :returns: the last response and error, and the connection
     """

@@ -23,7 +23,7 @@ from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from .apache import ApacheController
 from .observing import CLUSTER_ID, Controller
 
-pytestmark = pytest.mark.xdist_group("quorum")  # it has brokers of its own
+pytestmark = pytest.mark.xdist_group("quorum")  # it starts its own brokers
 
 IDENTITY = Identity(7, CLUSTER_ID, bytes([7]) * 16)
 PAST_THE_END = 1 << 40
@@ -160,8 +160,8 @@ def test_every_answer_is_alike(ports: tuple[int, int]) -> None:
 
     found = asyncio.run(scene())
     different = {name: each for name, each in found.items() if each[0] != each[1]}
-    # Apache Kafka cannot encode a refusal of a snapshot: it has no records in it, where null is not allowed. Its
-    # followers understand ours.
+    # Apache Kafka cannot encode an error of FetchSnapshot: its records are null, which the schema forbids. Its
+    # followers understand our response.
     theirs = {each[1] for name, each in different.items() if isinstance(REQUESTS[name], FetchSnapshotRequest)}
     assert theirs == {"FetchSnapshotResponse(error_code=-1, topics=[], node_endpoints=[])"}
     assert [name for name in different if not isinstance(REQUESTS[name], FetchSnapshotRequest)] == []

@@ -99,7 +99,7 @@ def test_a_throttled_fetch_has_no_topics(both: dict[str, str]) -> None:
     ours, theirs = on_both(both, found).values()
     assert ours[0] == theirs[0]
     assert ours[0][0] == [1, 0]
-    # Rate: the bytes by the quota, less the time since the oldest sample began, which is up to a sample (1 s) ago.
+    # Rate: bytes divided by the quota, less the time since the oldest sample began, at most one sample (1 s).
     assert abs(ours[1] - theirs[1]) <= 1 + max(ours[2], theirs[2])
     assert min(ours[1], theirs[1]) > 0
 
@@ -164,7 +164,7 @@ def test_a_throttled_share_fetch_acknowledges_and_leaves_its_session_as_it_was(b
     def found(bootstrap: str) -> Any:
         set_quota(bootstrap, {"client-id": "slow-sharer"}, consumer_byte_rate=1)
         steps = (
-            share_fetch(0, T0, group="~s", member="bert", MaxWaitMs=10_000),  # until there are the records
+            share_fetch(0, T0, group="~s", member="bert", MaxWaitMs=10_000),  # until the records are there
             replace(
                 share_fetch(1, ("~t", 1), said={T0: [(0, 0, ACCEPT)]}, group="~s", member="bert", on="slow"),
                 client_id="slow-sharer",
@@ -234,7 +234,7 @@ def test_changes_of_the_cluster_are_refused(both: dict[str, str]) -> None:
             began = time.monotonic()
             answers += play(bootstrap, step)
             spans.append((began, time.monotonic()))
-        # The bucket holds eleven samples' worth of tokens; the first request took 16. It gains one a second.
+        # The bucket holds the tokens of eleven samples; the first request took 16. It gains one a second.
         for debt, answer, (began, ended) in zip((5, 6, 6, 6, 6, 6 + 8), answers[1:], spans[1:], strict=True):
             due = answer["ThrottleTimeMs"] / 1000
             assert due + began - spans[0][1] - 0.01 <= debt <= due + ended - spans[0][0] + 0.01, answer
@@ -258,7 +258,7 @@ def test_connections_beyond_the_quota_of_an_address_are_closed_without_an_answer
         set_quota(bootstrap, {"ip": address}, connection_creation_rate=2)
         api_versions = bytes.fromhex("0000000a 0012 0000 00000007 0000")
         answered, closed = 0, 0
-        for _ in range(500):  # it may take Apache Kafka's broker a moment to hear of the quota
+        for _ in range(500):  # Apache Kafka's broker applies the quota a moment later
             with socket.create_connection((host, int(port)), 10, source_address=(address, 0)) as client:
                 client.sendall(api_versions)
                 try:
@@ -268,13 +268,13 @@ def test_connections_beyond_the_quota_of_an_address_are_closed_without_an_answer
                 answered, closed = answered + bool(answer), closed + (not answer)
                 if closed:
                     break
-        return answered >= 20, closed  # ten seconds' worth at once
+        return answered >= 20, closed  # the quota of ten seconds at once
 
     assert alike(both, found) == (True, 1)
 
 
 def test_a_real_client_is_slowed_down_to_its_quota(both: dict[str, str]) -> None:
-    """15 seconds' worth: ten at once, the rest once the first is out of the window. Another client is not throttled."""
+    """15 seconds' quota: ten at once, the rest after the first left the window. Another client is not throttled."""
 
     def found(bootstrap: str) -> tuple[float, float]:
         set_quota(bootstrap, {"client-id": "slow"}, producer_byte_rate=100_000)

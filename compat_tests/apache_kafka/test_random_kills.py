@@ -1,7 +1,7 @@
 """Three nodes that are brokers and controllers, and are killed at random moments, under load.
 
-While one is down, the metadata can be changed, and records are acknowledged; while two are, neither can. Whatever was
-acknowledged is there at the end, once and in order. ``BARNABAS_KILLS`` says how often one is killed.
+While one is down, the metadata can be changed, and records are acknowledged; while two are, neither is possible. At the
+end all acknowledged records are there, once and in order. ``BARNABAS_KILLS`` is the number of kills.
 """
 
 import os
@@ -17,7 +17,7 @@ from .load import Load, until
 from .mixed import BARNABAS, Combined
 from .test_mixed_clusters import TOPIC, Story, check, contents
 
-pytestmark = pytest.mark.xdist_group("random_kills")  # it has nodes of its own
+pytestmark = pytest.mark.xdist_group("random_kills")  # it starts its own nodes
 
 KILLS = int(os.environ.get("BARNABAS_KILLS", "4"))
 FAST = {
@@ -31,8 +31,8 @@ FAST = {
 def change(story: Story, value: int) -> None:
     """Sets a config, which the active controller commits.
 
-    Asks for the metadata first: librdkafka sends changes to the controller of its last Metadata response, and connects
-    to it over and over while it is down.
+    Requests the metadata first: librdkafka sends changes to the controller of its last Metadata response, and
+    reconnects to it repeatedly while it is down.
     """
     story.admin.list_topics(TOPIC, timeout=5)
     entry = ConfigEntry("max.message.bytes", str(1_000_000 + value), incremental_operation=AlterConfigOpType.SET)
@@ -64,7 +64,7 @@ def test_nothing_is_lost_when_any_node_is_killed(tmp_path: Path) -> None:
                 node.kill()
                 until(lambda number=number: changed(story, number), f"the metadata is changed after kill {number}")
                 load.goes_on()
-                time.sleep(random.random())  # how long it is down
+                time.sleep(random.random())  # the time that it is down
                 node.start()
                 if random.random() < 0.7:
                     until(story.is_whole, f"all replicas are in sync after kill {number}")

@@ -14,7 +14,7 @@ from compat_tests.test_documents import ROOT
 from .load import Load
 from .mixed import APACHE, Mixed
 
-pytestmark = pytest.mark.xdist_group("replacing")  # it has nodes of its own
+pytestmark = pytest.mark.xdist_group("replacing")  # it starts its own nodes
 
 REPLACING = ROOT / "docs/how-to/replace-apache-kafka-node-by-node.md"
 

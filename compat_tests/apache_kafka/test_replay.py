@@ -1,6 +1,6 @@
 """Traffic recorded at Apache Kafka or Barnabas, and replayed at the other: the responses are equal.
 
-What each says of its versions is left out: :mod:`test_api_versions` compares it.
+ApiVersions is left out: :mod:`test_api_versions` compares it.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.cli.traffic import traffic
 
 from .hand_over import apache_on, barnabas_on, running
 
-pytestmark = pytest.mark.xdist_group("replay")  # it has nodes of its own
+pytestmark = pytest.mark.xdist_group("replay")  # it starts its own nodes
 NODES = {"Apache Kafka": apache_on, "Barnabas": barnabas_on}
 
 

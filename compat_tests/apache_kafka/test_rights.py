@@ -1,7 +1,7 @@
 """Responses with the StandardAuthorizer, without rights and with some, are equal on Apache Kafka and on Barnabas.
 
 Knows only how to play and compare; the requests are in ``rights_steps.py`` and ``rights_by_login.py``, what may differ
-in ``differences_rights.toml``. Each API is asked at its first and its last version.
+in ``differences_rights.toml``. Each API is tested at its first and its last version.
 """
 
 import itertools
@@ -65,7 +65,7 @@ def listeners(plaintext: int, sasl: int) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def pair(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
-    """Apache Kafka and Barnabas with an authorizer: each broker, and the port of logins."""
+    """Yields Apache Kafka and Barnabas with an authorizer: each broker, and the port of logins."""
     ports = [free_port() for _ in range(3)]
     ours = BarnabasProcess(tmp_path_factory.mktemp("guarded"), GUARDED | listeners(*ports[:2]))
     ours.port = ports[0]

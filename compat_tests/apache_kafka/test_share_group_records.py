@@ -136,7 +136,7 @@ def written(broker: Any, steps: Iterable[Any], prefix: str) -> list[tuple[str, A
     group = f"{prefix}g"
     partition = partition_of(group, PARTITIONS)
     fetched = fetch_body(OFFSETS_TOPIC, 0, partition=partition, PartitionMaxBytes=1 << 24, MaxBytes=1 << 24)
-    # On a busy machine Apache Kafka may be without a leader for a moment.
+    # On a busy machine Apache Kafka may have no leader for a moment.
     read = ask("Fetch", v=12, until=("Responses.0.Partitions.0.ErrorCode", 0), within=60, **fetched)
     play = Play(("127.0.0.1", broker.port), prefix, HELPERS)
     play.run([*flat(steps), read])

@@ -1,6 +1,6 @@
 """An active share group, while the data directory goes from one broker to the other, and back.
 
-Must not look at files: what the group is given, and how often it has been given, says what either broker knows.
+Must not read files: delivered records and their delivery counts show the state of either broker.
 """
 
 import time
@@ -42,12 +42,12 @@ Place = tuple[int, int]
 
 
 def verdict(place: Place) -> AcknowledgeType:
-    """The acknowledgement of a record, except in the end."""
+    """Returns the acknowledgement of a record, except in the last round."""
     return (DONE, LATER, NEVER)[(place[0] + place[1]) % 3]
 
 
 def work(bootstrap: str, expected: Mapping[Place, int], decide: Callable[[Place], AcknowledgeType]) -> dict[Place, int]:
-    """A member that runs until all of these are delivered; returns the other records, and delivery counts."""
+    """Runs a member until all of these are delivered; returns the other records, and delivery counts."""
     group = Group(bootstrap, GROUP)
     group.configure(share_auto_offset_reset="earliest", share_delivery_count_limit="25")
     consumer = group.sharer()
@@ -68,7 +68,7 @@ def work(bootstrap: str, expected: Mapping[Place, int], decide: Callable[[Place]
 
 
 def test_nothing_is_done_twice_and_nothing_is_forgotten(kafka_jars: Path, tmp_path: Path) -> None:
-    """From Barnabas, which is killed, to Apache Kafka and back."""
+    """Barnabas is killed, Apache Kafka takes over, and Barnabas again."""
     makers: list[Any] = [barnabas_on, apache_on, barnabas_on]
     pending: dict[Place, int] = {}
     for turn in range(3):

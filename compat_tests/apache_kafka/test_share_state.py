@@ -1,6 +1,6 @@
 """The state of share partitions: both brokers write the same records for the same requests, and read each other's.
 
-Must not look at files: what is in ``__share_group_state`` is fetched from the broker that runs.
+Must not read files: the content of ``__share_group_state`` is fetched from the running broker.
 """
 
 import struct

@@ -178,7 +178,7 @@ def test_each_role_is_formatted_alike(tmp_path: Path, role: str, quorum: str, wo
         voters = [decode_snapshot((home / each).read_bytes()).kraft for each in files if "cluster_metadata" in each]
         for each in voters:
             assert each.voters is not None
-            each.voters.voters.sort(key=lambda voter: voter.voter_id)  # theirs are in the order of a hash
+            each.voters.voters.sort(key=lambda voter: voter.voter_id)  # theirs have the order of a hash table
             if "-s" in words:
                 each.voters.voters[0].voter_directory_id = bytes(16)  # a random one
         kinds = sorted(re.findall(r"^Formatting .* directory ", output.replace(str(home), ""), re.MULTILINE))

@@ -1,6 +1,6 @@
 """Streams groups on both brokers: each continues from the other's records, and writes the same afterwards.
 
-Must not look at files: what is in ``__consumer_offsets`` is fetched from the broker that runs.
+Must not read files: the content of ``__consumer_offsets`` is fetched from the running broker.
 """
 
 import struct
@@ -52,7 +52,7 @@ REFUSALS = (
 
 
 class Client:
-    """Sends heartbeats; what members know outlives a change of brokers."""
+    """Sends heartbeats; keeps the members' state over a change of brokers."""
 
     def __init__(self) -> None:
         self.saved: dict[str, Any] = {}

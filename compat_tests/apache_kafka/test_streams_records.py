@@ -75,7 +75,7 @@ def records(broker: Any, group: str) -> list[tuple[bytes, bytes | None]]:
             "bootstrap.servers": broker.bootstrap,
             "group.id": "reader",
             "enable.partition.eof": True,
-            # Offsets of somebody's open transaction may be in the way of ours.
+            # Open transactions of other tests may precede our records.
             "isolation.level": "read_uncommitted",
         }
     )

@@ -1,6 +1,7 @@
 """Our task assignor computes the same assignment as Apache Kafka's for the same members, tasks and previous tasks.
 
-``java/StickyTasks.java`` asks Apache Kafka's; here stand the questions, each group's next one made of its answer.
+``java/StickyTasks.java`` calls Apache Kafka's classes. This module makes the groups; each assignment is part of the
+next.
 """
 
 import json

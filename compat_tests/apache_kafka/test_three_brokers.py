@@ -1,8 +1,8 @@
 """Requests to three brokers of ours and to three of Apache Kafka: leader, follower and a broker without a replica get
 the same requests.
 
-Of partition 0 of "t" broker 1 is the leader, and 2 and 3 are followers; "solo" is on broker 2 alone, which is killed
-before the last requests. A topic's name in the place of a topic id means that topic's.
+Broker 1 leads partition 0 of "t", brokers 2 and 3 are followers; "solo" is on broker 2 alone, which is killed before
+the last requests. A topic's name in the place of a topic id stands for the topic's id.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from tests.raw import Client
 from .mixed import APACHE, BARNABAS, Mixed
 from .plain import comparable, request_of
 
-pytestmark = pytest.mark.xdist_group("forwarding")  # it has brokers of its own
+pytestmark = pytest.mark.xdist_group("forwarding")  # it starts its own brokers
 
 LEADER, FOLLOWER, THIRD = 1, 2, 3
 WITHIN_S = 30.0
@@ -98,10 +98,10 @@ def beat(group: dict[str, str], member_id: str, epoch: int, **fields: Any) -> di
 
 EVERYBODY = (LEADER, FOLLOWER, THIRD)
 SURVIVORS = (LEADER, THIRD)
-#: Of the groups, of the transactional id x, and of the share group's state: brokers that differ from run to run.
+#: The coordinators of the groups, of the transactional id x, and of the share state, which differ from run to run.
 COORDINATOR, ANOTHER = -1, -2
 BOTH = (COORDINATOR, ANOTHER)
-#: Their names' hashes give one partition of three: they have one coordinator.
+#: The hashes of these names select the same partition of three: they have one coordinator.
 GROUP, CONSUMERS, SHARE, STREAMS = ({"group_id": name} for name in "gdjm")
 COMMIT = {"name": "t", "partitions": [{"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}]}
 SUBSCRIBED = {"subscribed_topic_names": ["t"]}
@@ -112,10 +112,10 @@ STREAMING = {
 }  # fmt: skip
 STATE_APIS = ("ShareGroupState", "ShareGroupStateSummary")
 
-#: The records are older than a week: they are kept.
+#: The records are older than a week; retention must not delete them.
 CONFIGS = {"t": {"retention.ms": "-1"}, "solo": {"retention.ms": "-1", "min.insync.replicas": "1"}}
 
-#: Who is asked, API, version, values.
+#: Broker, API, version, values.
 REQUESTS: list[tuple[tuple[int, ...], str, int, dict[str, Any]]] = [
     (EVERYBODY, "Produce", 9, produce(-1)),
     (EVERYBODY, "Produce", 8, produce(1)),
@@ -192,7 +192,7 @@ REQUESTS: list[tuple[tuple[int, ...], str, int, dict[str, Any]]] = [
     (BOTH, "StreamsGroupDescribe", 0, {"group_ids": ["m", "j"]}),
 ]  # fmt: skip
 
-#: When broker 2 has been killed and is fenced.
+#: After broker 2 was killed and fenced.
 AFTERWARDS: list[tuple[tuple[int, ...], str, int, dict[str, Any]]] = [
     *(
         (SURVIVORS, "Metadata", version, {"topics": [{"name": "t"}, {"name": "solo"}]})
@@ -264,7 +264,7 @@ class Asker:
             for role in whom:
                 each = {COORDINATOR: at_work, ANOTHER: at_work % 3 + 1}.get(role, role)
                 if name in ("Fetch", "ListOffsets") and each == FOLLOWER:
-                    # which it hears of by its next fetch
+                    # a follower learns it by its next fetch
                     until(lambda: self.watermark(FOLLOWER) == self.watermark(LEADER))
                 answer = comparable(self.ask(each, name, version, **values), LEFT_OUT)
                 self.found.append((f"{name} v{version} {brief(values)} to {role}", answer))

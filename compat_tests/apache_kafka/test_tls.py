@@ -94,7 +94,7 @@ class Pair:
             (folder / f"{name}.pem").write_bytes(authority.certificate.public_bytes(Encoding.PEM))
 
     def alter(self, changes: dict[str, str], *, validate_only: bool = False, node: str = "1") -> list[tuple[int, str]]:
-        """What both answer; `{home}` in values is the folder of each."""
+        """Alters configs at both, and returns the responses; `{home}` in values is the folder of each."""
         answers = []
         for name, port in (("apache", self.apache.port), ("barnabas", self.barnabas.port)):
             home = str(self.homes[name])
@@ -111,7 +111,7 @@ class Pair:
         return answers
 
     def served(self) -> list[tuple[str, bytes]]:
-        """Version and certificate that each shows."""
+        """Returns the version and the certificate of each."""
         shown = []
         for port in self.ports.values():
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -191,7 +191,7 @@ def masked(answer: tuple[int, str]) -> tuple[int, str]:
 
 @pytest.mark.parametrize("store", ["untrusted.pem", "distrust.pem"])
 def test_what_its_own_trust_store_does_not_trust(pair: Pair, store: str) -> None:
-    """Removes the reason, which is the TLS library's."""
+    """Compares messages without the reason, which is the TLS library's."""
     kind = "keystore" if store == "untrusted.pem" else "truststore"
     for answer in pair.alter({f"{P}ssl.{kind}.location": f"{{home}}/{store}"}):
         assert answer[0] == 42
@@ -221,7 +221,7 @@ def test_a_new_certificate_is_shown_and_the_old_one_stays_otherwise(pair: Pair) 
         pair.write(folder)
     same = {P + "ssl.keystore.location": "{home}/own.pem"}
     assert pair.alter(same) == [(0, ""), (0, "")]
-    # Apache Kafka answers before its listener has the new one, and gives it to one of its network threads after the
+    # Apache Kafka answers before its listener has the new certificate, and updates its network threads one after the
     # other; connections go to them in turn.
     deadline, in_a_row = time.monotonic() + 15, 0
     while in_a_row < 2 * NETWORK_THREADS:

@@ -1,6 +1,6 @@
 """Delegation tokens and OAUTHBEARER beside Apache Kafka: the same requests and tokens to both, and the same responses.
 
-A time is compared by what it is counted from, the request or an earlier answer; token ids and HMACs by their lengths.
+Times are compared relative to the request or to an earlier response, token ids and HMACs by their lengths.
 """
 
 import base64
@@ -175,7 +175,7 @@ class Comparable:
     """The responses of one broker, without what differs from run to run."""
 
     def __init__(self) -> None:
-        self._named: dict[int, str] = {}  # the times that were in an answer before
+        self._named: dict[int, str] = {}  # the times of earlier responses
 
     def answer(self, answer: Any) -> Any:
         if isinstance(answer, dict):

@@ -1,6 +1,6 @@
 """Apache Kafka's own tools against three nodes of Barnabas and three of Apache Kafka: the same calls, line by line.
 
-Must not say what a tool should print. Calls are in ``three_nodes.txt``; one node is stopped and started between them.
+Holds no expected output. Calls are in ``three_nodes.txt``; one node is stopped and started between them.
 """
 
 import json
@@ -30,7 +30,7 @@ PLANS = {
     "absent": {"version": 1, "partitions": [{"topic": "solo", "partition": 0, "replicas": [9]}]},
     "elect": {"partitions": [{"topic": "orders", "partition": 0}, {"topic": "orders", "partition": 1}]},
 }
-#: What two clusters do not have in common: the order of an ISR, and who coordinates a group.
+#: Differences between two clusters: the order of an ISR, and the coordinator of a group.
 DIFFERING = (
     (r"(?<=Isr: )[\d,]+", lambda found: ",".join(sorted(found[0].split(",")))),
     (r"PORT-\d +\(\d\)", lambda _: "PORT-N (N)"),  # coordinators
@@ -74,7 +74,7 @@ class Three(Side):
         found = super().outcome(call, code, out, err)
         if call.tool != "metadata-quorum":
             return found
-        lines = [re.sub(r"\s+", " ", re.sub(r"\b-?\d+\b", "N", line)) for line in found.lines]  # any of them leads
+        lines = [re.sub(r"\s+", " ", re.sub(r"\b-?\d+\b", "N", line)) for line in found.lines]  # any node may lead
         return found._replace(lines=sorted(lines))
 
     def plain(self, text: str) -> str:

@@ -1,6 +1,6 @@
-"""Producers whose epochs run out, at Barnabas and at Apache Kafka: both are given directories where they nearly have.
+"""Producers whose epochs run out, at Barnabas and Apache Kafka: both start on directories with nearly the last epoch.
 
-Nobody wants to wait for 32,767 transactions: the epochs in the coordinator's log are raised on the disk.
+32,767 transactions would take too long: the test raises the epochs in the coordinator's log on disk.
 """
 
 import shutil
@@ -24,7 +24,7 @@ from .transaction_steps import OLD, add, begin, described, end, ended, init, pro
 pytestmark = pytest.mark.xdist_group("hand_over")
 
 LAST = 32766
-"""The last epoch that a client is given; the one above it is only ever in a marker."""
+"""The last epoch of a client; the next one occurs only in markers."""
 
 
 def named(epoch: int, what: str) -> str:
@@ -32,7 +32,7 @@ def named(epoch: int, what: str) -> str:
 
 
 def conversation(epoch: int) -> list[Any]:
-    """What each way of going on comes to from an epoch on; each with a transactional id of its own."""
+    """Returns the results of each way to continue from an epoch, each with its own transactional id."""
 
     def of(what: str) -> dict[str, Any]:
         return {"txn": named(epoch, what), "pid": f"${named(epoch, what)}"}
@@ -84,7 +84,7 @@ BEGINNING = [
 
 
 def raise_epochs(data: Path) -> None:
-    """Of each transactional id to the number that its name begins with."""
+    """Raises the epoch of each transactional id to the number that its name begins with."""
     for directory in partitions(data, "__transaction_state"):
         for path in directory.glob("*.log"):
             log, at, raised = path.read_bytes(), 0, b""

@@ -31,7 +31,7 @@ numbers = itertools.count(1)
 
 
 def of_old_clients() -> list[Any]:
-    """Committed, aborted, timed out, fenced, left open; with offsets, over two partitions, beside one another."""
+    """Transactions that are committed, aborted, timed out, fenced, left open; with offsets, on two partitions."""
     old = {"v": OLD["Produce"], "quiet": True}
     begun = [begin("~old"), begin("~older", save="q")]
     one = [
@@ -83,7 +83,7 @@ def of_new_clients() -> list[Any]:
         pending(6, epoch=1, v=5, quiet=True),
         end(False, epoch=1, v=5, quiet=True),
         ended(False),
-        end(False, epoch=2, v=5, quiet=True),  # of nothing
+        end(False, epoch=2, v=5, quiet=True),  # an empty transaction
         ended(False),
         send("e", epoch=3, **new),
         begin(),
@@ -97,7 +97,7 @@ def of_new_clients() -> list[Any]:
 
 
 def of_rolls() -> list[Any]:
-    """Markers are of now, and what is in the log is of long ago: each of them begins a segment."""
+    """Markers have the current time, and the log has old records: each marker begins a segment."""
     return [
         create("~rolled"),
         begin("~r", save="r"),
@@ -123,7 +123,7 @@ CONVERSATIONS = {
 
 
 def left(broker: Any, steps: list[Step], prefix: str) -> dict[str, Any]:
-    """What a conversation leaves, with its own names and times taken out."""
+    """Returns the files of a conversation, without its own names and times."""
     play = Play(("127.0.0.1", broker.port), prefix, HELPERS)
     play.run(steps)
     assert not play.transcript, play.transcript

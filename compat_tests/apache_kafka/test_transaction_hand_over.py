@@ -1,7 +1,7 @@
 """Transactions that begin at one broker and end at the other, on one data directory.
 
-What a kill left prepared, whoever has the directory next finishes. Requests are raw, so that a producer goes on with
-the very ids, epochs and sequences that it had.
+The next broker on the directory completes prepared transactions after a kill. Requests are raw, so that a producer
+continues with the same ids, epochs and sequence numbers.
 """
 
 import struct
@@ -55,9 +55,9 @@ class Producers:
 
 
 def values(bootstrap: str, topic: str, count: int = 0) -> list[bytes]:
-    """What a consumer that reads what is committed is given of partition 0, once there are so many.
+    """Waits until a read_committed consumer gets this number of records of partition 0; returns their values.
 
-    A transaction that Apache Kafka calls complete may be seen a moment later.
+    Apache Kafka may show the records of a complete transaction a moment later.
     """
     deadline = time.monotonic() + 60
     while len(found := given(bootstrap, topic)) < count and time.monotonic() < deadline:
@@ -66,7 +66,7 @@ def values(bootstrap: str, topic: str, count: int = 0) -> list[bytes]:
 
 
 def given(bootstrap: str, topic: str) -> list[bytes]:
-    """Returns the same at this moment."""
+    """Returns the committed values at this moment."""
     (found,) = records(bootstrap, [(topic, 0)], "read_committed").values()
     return [value for _, _, _, value, _ in found[1:]]
 
@@ -87,7 +87,7 @@ def left_open(name: str) -> list[Any]:
 
 
 def go_on(producers: Producers, bootstrap: str, name: str) -> None:
-    """At the next broker: writes more in them, commits one, aborts one, and begins the next transaction."""
+    """At the next broker: writes more records, commits one transaction, aborts the other, and begins the next."""
     new, old = f"new {name}", f"old {name}"
     assert producers.state(bootstrap, new) == ("Ongoing", 0)
     assert producers.state(bootstrap, old) == ("Ongoing", 0)
@@ -110,14 +110,14 @@ def go_on(producers: Producers, bootstrap: str, name: str) -> None:
 
 
 def finish(producers: Producers, bootstrap: str, name: str) -> None:
-    """Back at the first: commits the transaction that was begun at the other."""
+    """At the first broker again: commits the transaction that was begun at the other."""
     new = f"new {name}"
     (answer,) = producers.play(bootstrap, end(True, new, pid=f"${new}", epoch=1, v=5), ended(True, new))
     assert (answer["ErrorCode"], answer["ProducerEpoch"]) == (OK, 2)
 
 
 def prepared(name: str) -> list[Any]:
-    """Commits a last transaction, with its own topic and group, whose end can be cut off."""
+    """Commits a last transaction, with its own topic and group, so that its end can be cut off."""
     return [
         create(name),
         begin(name, save=name, timeout=PATIENT),
@@ -129,7 +129,7 @@ def prepared(name: str) -> list[Any]:
 
 
 def cut(data: Path, name: str) -> None:
-    """Removes what was written after the decision, as a kill at that moment does: markers and completion."""
+    """Removes the markers and the completion, as if the broker had been killed after the decision."""
     (data / ".kafka_cleanshutdown").unlink(missing_ok=True)
     last = shorten(data / f"{name}-0")
     assert last["attributes"] & CONTROL
@@ -159,8 +159,8 @@ def test_transactions_change_hands(kafka_jars: Path, tmp_path: Path) -> None:
     theirs, ours = apache_on(tmp_path), barnabas_on(tmp_path)
     ours.port = theirs.port
     producers, data = Producers(), tmp_path / "data"
-    # Stopped, not killed: while the registration of a broker that was killed lasts, Apache Kafka takes the partitions
-    # of a prepared transaction for deleted, and completes it without markers.
+    # Stopped, not killed: until the session of a killed broker expires, Apache Kafka takes the partitions of a
+    # prepared transaction for deleted, and completes it without markers.
     with running(ours) as bootstrap:
         coordinators = [ask("FindCoordinator", v=3, Key="any", KeyType=kind, quiet=True) for kind in (0, 1)]
         producers.play(bootstrap, coordinators, create("t"), left_open("first"), prepared("prepared-here"))

@@ -1,7 +1,7 @@
 """The scenarios of transactions again, on brokers with the finalized transaction.version 1, and then 0.
 
-Each API in the versions where clients of the first generation of transactions (KIP-98) part from those of the second
-(KIP-890). What the brokers keep of it on the disk is in ``test_transaction_files.py``.
+Each API is tested in the versions that separate clients of the first generation of transactions (KIP-98) from those of
+the second (KIP-890). ``test_transaction_files.py`` compares the files.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -64,10 +64,10 @@ def chosen(row: Scenario, level: int) -> list[int]:
 
 
 def is_old(row: Scenario, version: int) -> bool:
-    """Whether only clients of the first generation are in it.
+    """Returns whether a scenario has only clients of the first generation.
 
-    At transaction.version 0 Apache Kafka cannot write what a client of the second does: it fails, and from then on says
-    that another change of the transaction is under way, until it is started again.
+    At transaction.version 0 Apache Kafka fails to write the state of a client of the second generation, and answers
+    CONCURRENT_TRANSACTIONS until it is restarted.
     """
     versions = HELPERS | {row.api: version}
     requests = [

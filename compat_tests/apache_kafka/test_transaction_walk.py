@@ -1,7 +1,7 @@
 """Random requests to both coordinators, one after another: the responses to each must be equal.
 
-Clients of either generation begin, add partitions, end, say things again or with an epoch that isn't theirs. After each
-request both are described. Producer ids are named in the order in which a broker gives them out.
+Clients of either generation begin, add partitions, end, and repeat requests, also with epochs of others. After each
+request both transactions are described. Producer ids are numbered in the order in which a broker assigns them.
 """
 
 import random

@@ -1,6 +1,6 @@
 """A directory with transactions of Apache Kafka, used by Barnabas: consumers read the same from both.
 
-Must not look at how Barnabas finds that out; the index files that it makes anew are laid beside Apache Kafka's.
+Knows nothing of how Barnabas finds aborted transactions; compares its rebuilt index files with Apache Kafka's.
 """
 
 import shutil
@@ -20,7 +20,7 @@ from .apache import CURRENT, ApacheKafka, run_java
 TOPIC = "ledger"
 LEVELS = ("read_committed", "read_uncommitted")
 DEADLINE_SECONDS = 60.0
-OPEN_FOR_MS = 900_000  #: longer than these tests take: no coordinator ends what is left open
+OPEN_FOR_MS = 900_000  #: longer than these tests take: no coordinator ends open transactions
 
 Seen = list[tuple[int, bytes]]
 """Offsets and values, in log order."""

@@ -1,6 +1,6 @@
 """``barnabas transactions`` beside kafka-transactions.sh, on Apache Kafka and on Barnabas: the output is equal.
 
-Our command ends hanging and open transactions on either. Knows of both commands only what they print.
+Our command ends hanging and open transactions on either. Knows only the output of the commands.
 """
 
 import json
@@ -37,7 +37,7 @@ Row = dict[str, str]
 
 
 class Left(NamedTuple):
-    """What was left open, and where."""
+    """The open transactions, and their broker."""
 
     bootstrap: str
     tools: Tools
@@ -47,12 +47,12 @@ class Left(NamedTuple):
     topic: str
 
     def ours(self, verb: str, *arguments: str) -> list[Row]:
-        """What our command tells, as text."""
+        """Returns the output of our command, as text."""
         printed = [self._as_text(row) for row in json.loads(self.run(verb, *arguments, "--json"))]
         return sorted(printed, key=str)
 
     def theirs(self, verb: str, *arguments: str) -> list[Row]:
-        """What kafka-transactions tells, by our names."""
+        """Returns the output of kafka-transactions, with our names."""
         found = [
             {self._name(name): value for name, value in row.items()}
             for row in rows(self.tools.transactions(verb, *arguments))
@@ -80,7 +80,7 @@ class Left(NamedTuple):
 
 
 def written(owner: Owner, topic: str) -> int:
-    """The offset of an unverified record; Apache Kafka goes by a new config some moments after it said so."""
+    """Returns the offset of an unverified record; Apache Kafka applies a new config a moment after its response."""
     deadline = time.monotonic() + 60
     while True:
         try:
@@ -93,7 +93,7 @@ def written(owner: Owner, topic: str) -> int:
 
 @pytest.fixture(params=["apache_kafka", "beside"])
 def left(request: pytest.FixtureRequest, kafka_jars: Any) -> Iterator[Left]:
-    """A broker on which one transaction hangs, and one is open."""
+    """Yields a broker with a hanging and an open transaction."""
     broker = request.getfixturevalue(request.param)
     topic = f"left-on-{request.param}"
     admin = admin_of(broker.bootstrap)

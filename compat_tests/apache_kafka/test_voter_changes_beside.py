@@ -1,6 +1,6 @@
 """AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter to a controller of Apache Kafka and to ours: the same errors.
 
-Each is a quorum of its own, whose voters the metadata log names.
+Each is its own quorum, whose voters are in the metadata log.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from .apache import free_port
 from .mixed import APACHE, BARNABAS, CLUSTER_ID, Node
 from .test_quorum_answers import Asking
 
-pytestmark = pytest.mark.xdist_group("quorum")  # it has nodes of its own
+pytestmark = pytest.mark.xdist_group("quorum")  # it starts its own nodes
 
 NEW = bytes([9]) * 16
-NOWHERE = 1  #: a port at which nobody listens
+NOWHERE = 1  #: a port without a listener
 
 
 def add(voter_id: int = 9, directory_id: bytes = NEW, **fields: Any) -> AddRaftVoterRequest:

@@ -1,7 +1,6 @@
 """Vote, BeginQuorumEpoch and EndQuorumEpoch to a controller of Apache Kafka and to ours: all responses are equal.
 
-Each is the first of three voters, of which the others are this test. Time-outs are so long that neither begins an
-election of its own.
+Each is the first of three voters; this test plays the others. Time-outs are so long that neither begins an election.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ from .apache import free_port
 from .mixed import APACHE, BARNABAS, CLUSTER_ID, Node
 from .test_quorum_answers import Asking
 
-pytestmark = pytest.mark.xdist_group("quorum")  # it has nodes of its own
+pytestmark = pytest.mark.xdist_group("quorum")  # it starts its own nodes
 
 SLOW = {
     "controller.quorum.election.timeout.ms": "120000",
@@ -88,7 +87,7 @@ def end(leader: int, epoch: int, *successors: int, **fields: Any) -> EndQuorumEp
 def script(known: bytes) -> list[Request]:
     """The requests, in order.
 
-    :param known: the directory id by which voters are known
+    :param known: the voters' directory id
     """
     return [
         vote(2, 1, cluster_id="x", voter_directory=known),
@@ -145,7 +144,7 @@ def script(known: bytes) -> list[Request]:
 
 @pytest.fixture(params=[False, True], ids=["static", "dynamic"])
 def both(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path: Path) -> Iterator[tuple[Node, Node, bool]]:
-    """A controller of each kind, and whether the metadata log has the voters."""
+    """Yields a controller of each kind, and whether the metadata log has the voters."""
     nodes = []
     for kind in (BARNABAS, APACHE):
         ports = {node_id: free_port() for node_id in (1, 2, 3)}

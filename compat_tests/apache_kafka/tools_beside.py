@@ -1,6 +1,6 @@
 """Calls of Kafka's tools: Apache Kafka's tools with Apache Kafka, and ours with Barnabas.
 
-Must not say what either should answer.
+Holds no expected output.
 """
 
 import contextlib
@@ -40,28 +40,28 @@ CLASSES = {
     "topics": f"{TOOLS}.TopicCommand",
     "transactions": f"{TOOLS}.TransactionsCommand",
 }
-#: What differs between any two clusters, and by what it is replaced.
+#: Differences between any two clusters, and their replacements.
 VARYING = (
     (r"\b[A-Za-z0-9_-]{22}\b", "ID"),
     (r"\b1[5-9]\d{11}\b", "TIME"),
     (r"\b\d+ ms ago\b *", "AGO"),
     (r"(?<=ID\t)\d+ +", "OFFSET"),
     (r"(?<=Epoch: )\d+", "OFFSET"),
-    (r"(?<=\"size\":)\d+", "SIZE"),  # by how many batches a producer makes of its records
+    (r"(?<=\"size\":)\d+", "SIZE"),  # depends on the producer's batches
 )
-#: Lists that Java's sets and maps have in any order, by what is before and between their parts.
+#: Lists without a defined order, from Java's sets and maps, by their prefix and separator.
 UNORDERED = (
     (r"(?<=Valid states are: ).+", r", "),
     (r"(?<=one of these options: ).+", r", "),
     (r"(?<=Configs: ).+", r",(?=[a-z.]+=)"),
     (r"(?<=\"partitions\":\[).+?(?=\])", r",(?=\{)"),
 )
-#: What the clients of Java say on standard error beside what the tool says.
+#: Lines that the Java clients log on standard error besides the tool's.
 OF_CLIENTS = re.compile(r"\[|The consumer rebalance protocol|\s+at |ended$|Tools\$Ended|$")
 
 
 class Call(NamedTuple):
-    """A line of a scenario: whether the lines of the output have no order, the words, and what is read."""
+    """A line of a scenario: whether the output has no defined order, the words, and standard input."""
 
     is_unordered: bool
     words: list[str]
@@ -73,7 +73,7 @@ class Call(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a call, without what varies; ``complaint`` is the first line of standard error, after a failure."""
+    """The normalised result of a call; ``complaint`` is the first line of standard error, after a failure."""
 
     code: int
     lines: list[str]
@@ -81,7 +81,7 @@ class Outcome(NamedTuple):
 
 
 def calls_of(text: str) -> Iterator[Call]:
-    """The calls of a scenario: a line each, ``~`` before it if lines have no order, ``<<<`` before what is read."""
+    """Returns the calls of a scenario: a line each; ``~`` marks output without an order, ``<<<`` standard input."""
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):
             continue
@@ -108,7 +108,7 @@ class Side:
         complaints = [line for line in self.plain(err).splitlines() if not OF_CLIENTS.match(line)]
         complaint = complaints[0] if complaints and code and not lines else ""
         if call.is_unordered:
-            lines = sorted(line.strip() for line in lines)  # the first of several is indented in another way
+            lines = sorted(line.strip() for line in lines)  # the first of several has another indentation
         return Outcome(code, lines, complaint)
 
     def plain(self, text: str) -> str:
@@ -144,7 +144,7 @@ class Ours(Side):
 
 
 def run_ours(tool: str, words: Sequence[str], stdin: str) -> tuple[int, str, str]:
-    """Exit code, output and complaints of a tool of ours."""
+    """Runs one of our tools; returns its exit code, output and errors."""
     out, err = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
     before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin.encode()))
     try:

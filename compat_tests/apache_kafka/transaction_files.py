@@ -1,6 +1,6 @@
-"""What transactions leave on a broker's disk, taken apart: records, markers, aborted transactions, producers' states.
+"""Parses the files of transactions on a broker's disk: records, markers, aborted transactions, producer states.
 
-A second reading of the formats: must not know anything of ``barnabas``, nor whose directory it looks into.
+A second, independent implementation of the formats: must not know ``barnabas``, nor whose directory it reads.
 """
 
 import struct
@@ -67,7 +67,7 @@ SNAPSHOT_HEAD = 2 + 4 + 4
 
 
 def log_of(directory: Path) -> bytes:
-    """All segments of a partition."""
+    """Returns all segments of a partition."""
     return b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
 
 
@@ -81,7 +81,7 @@ def partitions(data: Path, topic: str) -> list[Path]:
 
 
 def transactions(data: Path, prefix: str) -> dict[str, list[Any]]:
-    """All that was written of each transactional id of a scenario, in the order in which it was."""
+    """Returns all records of each transactional id of a scenario, in order."""
     found: dict[str, list[Any]] = {}
     for directory in partitions(data, "__transaction_state"):
         for key, value in contents(log_of(directory)):
@@ -99,14 +99,14 @@ def versioned(schema: Any, value: bytes | None) -> Any:
     (version,) = struct.unpack_from(">h", value)
     found = decode(schema, value[2:], version)
     for each in found.get("TransactionPartitions") or ():
-        each["PartitionIds"].sort()  # sets, in Apache Kafka
+        each["PartitionIds"].sort()  # sets in Apache Kafka
     if found.get("TransactionPartitions"):
         found["TransactionPartitions"].sort(key=lambda each: each["Topic"])
     return {"version": version, **found}
 
 
 def offsets(data: Path, prefix: str) -> dict[str, list[Any]]:
-    """Of ``__consumer_offsets`` what a scenario wrote to each partition: commits, and its producers' markers."""
+    """Returns a scenario's records in each partition of ``__consumer_offsets``: commits, and its producers' markers."""
     found: dict[str, list[Any]] = {}
     for directory in partitions(data, "__consumer_offsets"):
         log = log_of(directory)
@@ -119,13 +119,13 @@ def offsets(data: Path, prefix: str) -> dict[str, list[Any]]:
             elif producer not in mine or producer < 0:
                 continue
             found.setdefault(directory.name, []).append(
-                {name: value for name, value in each.items() if name != "base_offset"}  # others commit as well
+                {name: value for name, value in each.items() if name != "base_offset"}  # other scenarios commit as well
             )
     return found
 
 
 def commit(key: bytes | None, value: bytes | None) -> Any:
-    """Group, topic and partition, and what was committed; other records of groups are no matter of transactions."""
+    """Returns group, topic, partition, and the commit. Scenarios write no other records of groups."""
     assert key is not None
     (kind,) = struct.unpack_from(">h", key)
     assert kind == OFFSET_KEY, f"a record of type {kind}"
@@ -136,9 +136,9 @@ def commit(key: bytes | None, value: bytes | None) -> Any:
 
 
 def partition_files(directory: Path) -> dict[str, Any]:
-    """A partition's files: batches, aborted transactions, states of producers. Of indexes that they are there.
+    """Returns a partition's files: batches, aborted transactions, producer states; of indexes only their existence.
 
-    Not the epochs of its leaders: Apache Kafka keeps one of an empty log as well.
+    The leader epoch checkpoint is left out: Apache Kafka has an entry for an empty log as well.
     """
     readers = {".log": parse, ".txnindex": aborted, ".snapshot": producers}
     return {

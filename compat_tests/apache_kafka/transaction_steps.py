@@ -1,7 +1,7 @@
 """Makers of steps for transactions.
 
-Data only: must not open a socket. Where nothing else is said the transactional id is ``~x``, its producer was saved as
-``$p`` and has epoch 0, and the partition is 0 of ``~t``.
+Data only: must not open a socket. By default the transactional id is ``~x``, its producer was saved as ``$p`` and has
+epoch 0, and the partition is 0 of ``~t``.
 """
 
 from collections.abc import Sequence

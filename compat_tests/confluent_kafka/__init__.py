@@ -1,1 +1,1 @@
-"""What only confluent-kafka has."""
+"""Tests of what only confluent-kafka has."""

@@ -1,1 +1,1 @@
-"""What every client must find, asked of each in turn."""
+"""Tests that run with every client."""

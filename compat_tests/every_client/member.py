@@ -1,6 +1,6 @@
 """A member of a group, to be run as a process and killed: LIBRARY BOOTSTRAP TOPIC GROUP.
 
-It prints how many partitions it was first given.
+It prints the number of partitions in its first assignment.
 """
 
 import sys

@@ -21,7 +21,7 @@ def clients(bootstrap: str) -> Iterator[Mapping[str, Client]]:
 
 
 def write_all(bootstrap: str, round_name: str) -> dict[str, list[tuple[object, ...]]]:
-    """A topic for each client and codec, and its records."""
+    """Writes a topic with each client and codec; returns their records."""
     written = {}
     with clients(bootstrap) as by_name:
         for name, codec in PAIRS:

@@ -1,4 +1,4 @@
-"""What every consumer can do with partitions it was told to read."""
+"""What every consumer can do with assigned partitions."""
 
 import time
 
@@ -63,7 +63,7 @@ def test_offsets_are_found_by_time(client: Client, topic: str) -> None:
     assert consumer.offset_at(place, NOON + 1) == 1
     assert consumer.offset_at(place, NOON + 5000) == 5
     assert consumer.offset_at(place, NOON + 9000) == 9
-    assert consumer.offset_at(place, NOON + 9001) in (None, 10)  # librdkafka answers the end
+    assert consumer.offset_at(place, NOON + 9001) in (None, 10)  # librdkafka returns the end offset
 
 
 def test_a_paused_partition_gives_nothing_until_it_is_resumed(client: Client, topic: str) -> None:

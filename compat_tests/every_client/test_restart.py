@@ -1,4 +1,4 @@
-"""Clients that were there before the broker ended find it again: what they committed, shared and know."""
+"""Clients outlive a restart of the broker: they keep their commits, groups and producer state."""
 
 import contextlib
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Four clients that send a record, commit an offset and create a topic, each with the same settings.
 
-Knows nothing of faults: a test sets them meanwhile. A client's error becomes a :class:`Failed` with its name.
+Knows nothing of faults, which the tests set. A client's error becomes a :class:`Failed` with its name.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class Failed(Exception):
 
 
 class Options(NamedTuple):
-    """Options of a send."""
+    """The options of a send."""
 
     idempotent: bool = False
     request_timeout_ms: int = 30_000
@@ -54,7 +54,7 @@ class Client(Protocol):
         """Sends a record, and returns once it is acknowledged."""
 
     def commit(self, servers: Mapping[str, Any]) -> int | None:
-        """Commits :data:`OFFSET` in group ``g``. Returns what is committed then."""
+        """Commits :data:`OFFSET` in group ``g``; returns the committed offset."""
 
     def create(self, servers: Mapping[str, Any], topic: str) -> None: ...
 
@@ -213,7 +213,7 @@ class AioKafka:
         consumer = aiokafka.AIOKafkaConsumer(**servers, **settings)
         async with consumer:
             consumer.assign([partition])
-            consumer.seek(partition, 0)  # else a task of its own fetches the committed offset, at any time
+            consumer.seek(partition, 0)  # otherwise a separate task fetches the committed offset at any time
             await consumer.commit({partition: OFFSET})
             found: int | None = await consumer.committed(partition)
             return found

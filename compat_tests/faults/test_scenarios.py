@@ -146,7 +146,7 @@ def test_the_network_between_client_and_broker_is_cut(broker, client):
         cuts[0].lift()
 
     options = Options(request_timeout_ms=1000, connected=cut)
-    if isinstance(client, AioKafka):  # its batches live no longer than a request
+    if isinstance(client, AioKafka):  # its batches expire after the request timeout
         with pytest.raises(Failed, match="RequestTimedOutError"):
             client.send(servers(broker, client), options)
         assert values(broker) == []
@@ -156,7 +156,7 @@ def test_the_network_between_client_and_broker_is_cut(broker, client):
     assert cuts[0].hits >= 1
 
 
-# ---------------------------------------------------------------- of a cluster
+# ---------------------------------------------------------------- clusters
 
 
 @pytest.fixture(scope="module")

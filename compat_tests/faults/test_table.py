@@ -1,6 +1,6 @@
 """The table of docs/how-to/faults-and-clients.md: the result of a send, or a commit, under each fault.
 
-``pytest --rewrite`` writes what was seen into the page: read the diff before you commit it.
+``pytest --rewrite`` writes the results into the page: read the diff before you commit it.
 """
 
 import re

@@ -36,7 +36,7 @@ QUICK = {
 
 @pytest.fixture(scope="session")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A broker for the tests of this folder, each of which has its own topics and groups."""
+    """Yields a broker for the tests of this folder, each of which has its own topics and groups."""
     if os.environ.get("BARNABAS_COMPAT_BOOTSTRAP"):
         pytest.skip("this test wants a broker with quick groups, and the one given is not ours to set up")
     broker = a_broker(tmp_path_factory.mktemp("quick"), QUICK)
@@ -53,21 +53,21 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def quick_client(quick: Running) -> Iterator[ConfluentClient]:
-    """confluent-kafka, connected to it."""
+    """Yields confluent-kafka, connected to that broker."""
     with contextlib.closing(ConfluentClient(quick.bootstrap)) as made:
         yield made
 
 
 @pytest.fixture
 def members(quick: Running, group: str) -> Iterator[Group]:
-    """A group without members; members that are left at the end of the test leave."""
+    """Yields a group without members; its members leave at the end of the test."""
     with contextlib.closing(Group(quick.bootstrap, group)) as made:
         yield made
 
 
 @pytest.fixture
 def own_group(own_broker: Callable[..., Running], group: str) -> Iterator[tuple[Running, Group]]:
-    """A broker that the test may kill, and a group on it."""
+    """Yields a broker that the test may kill, and a group on it."""
     broker = own_broker(QUICK)
     with contextlib.closing(Group(broker.bootstrap, group)) as made:
         yield broker, made

@@ -1,6 +1,6 @@
 """Members of groups of the newer protocols, by confluent-kafka, and a witness that records their partitions.
 
-Knows what KIP-848 promises all members together, and nothing of how a broker keeps it.
+Knows the guarantees of KIP-848 to a group, and nothing of how a broker keeps them.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ COMMON = {
     "reconnect.backoff.ms": 10,
     "reconnect.backoff.max.ms": 100,
     "retry.backoff.ms": 20,
-    "metadata.recovery.strategy": "none",  # else librdkafka 2.16 asks a broker that it has forgotten
+    "metadata.recovery.strategy": "none",  # otherwise librdkafka 2.16 sends requests to a broker that it has dropped
     "topic.metadata.refresh.fast.interval.ms": 100,
     "fetch.wait.max.ms": 100,
 }
@@ -48,7 +48,7 @@ class Member(Consumer):
 
 
 class Group:
-    """Makes members, and keeps who of them owns which partition: two owners of one are an offence, kept in
+    """Makes members, and records which of them owns which partition; a partition with two owners is added to
     ``offences``."""
 
     def __init__(self, bootstrap: str, group_id: str) -> None:

@@ -1,6 +1,6 @@
 """A member of a share group, to be run as a process and killed: BOOTSTRAP GROUP TOPIC.
 
-It says when it has been given records, and does nothing with them.
+It prints a line when it has acquired records, and does not acknowledge them.
 """
 
 import sys

@@ -193,7 +193,7 @@ def test_a_subscription_to_a_pattern(quick_client: ConfluentClient, members: Gro
 
 def test_a_pattern_that_is_none(quick_client: ConfluentClient, members: Group, topic: str) -> None:
     member = members.member("a")
-    member.subscribe([f"^({topic})\\1"])  # which librdkafka can do, and RE2 cannot
+    member.subscribe([f"^({topic})\\1"])  # librdkafka supports this, RE2 does not
     with pytest.raises(KafkaException) as raised:
         poll_until([member], lambda: bool(member.assignment()), "something is assigned")
     assert "regular expression is not valid" in raised.value.args[0].str()
@@ -311,6 +311,6 @@ def test_who_does_not_poll_is_out(quick_client: ConfluentClient, members: Group,
     with pytest.raises(Refused):
         slow.commit({(topic, 0): 0})
     assert busy.committed((topic, 0)) == 1
-    with contextlib.suppress(KafkaException):  # it may hear that it was too slow
+    with contextlib.suppress(KafkaException):  # poll() may report that the maximum poll interval was exceeded
         slow.poll(0)
     poll_until([slow, busy], share_out([slow, busy], all_of(topic, 2), [1, 1]), "both are back")

@@ -1,7 +1,7 @@
 """The Java clients' groups of the newer kinds: KafkaConsumer of the current release and of the last of the line before,
 share consumers and the admin of the current one.
 
-What they do stands in ``java/``; here is only what must come out of it.
+The programs are in ``java/``; this module has only their expected results.
 """
 
 from pathlib import Path

@@ -44,7 +44,7 @@ class Round:
 def test_one_by_one_and_back(quick_client: ConfluentClient, members: Group, topic: str, assignor: str) -> None:
     quick_client.create_topic(topic, PARTITIONS)
     play = Round(quick_client, topic)
-    # What librdkafka's sticky assignor tells a member that joins again is more than partitions: that is not taken over.
+    # librdkafka's sticky assignor sends user data besides partitions, which the conversion of a group drops.
     old = [members.classic_member(name, assignor) for name in ("old 1", "old 2")[: 2 if assignor == "range" else 1]]
     for member in old:
         member.subscribe([topic])

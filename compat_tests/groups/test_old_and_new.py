@@ -51,7 +51,7 @@ class Shared:
 def test_one_library_follows_the_other_and_back(
     quick: Running, quick_client: ConfluentClient, members: Group, topic: str, assignor: str
 ) -> None:
-    """An application that changes its library by a rolling restart, and takes that back."""
+    """An application changes its library by a rolling restart, and changes it back."""
     quick_client.create_topic(topic, PARTITIONS)
     play = Shared(quick_client, topic)
     with contextlib.closing(KafkaPythonClient(quick.bootstrap)) as old_client:

@@ -1,7 +1,7 @@
 """Groups of the newer kinds over kill -9 of their broker, under load: nothing is lost, and no acknowledged record is
 delivered again.
 
-``BARNABAS_SOAK_ROUNDS`` asks for more rounds than the gate has time for.
+``BARNABAS_SOAK_ROUNDS`` sets a higher number of rounds than the gate has time for.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ class Worker:
 
 @contextlib.contextmanager
 def working(begin: Callable[[int], Worker]) -> Iterator[list[Worker]]:
-    """Runs two of them."""
+    """Runs two workers."""
     workers = [begin(0), begin(1)]
     for worker in workers:
         worker.thread.start()
@@ -90,7 +90,7 @@ def reading(member: Member, ledger: Ledger) -> Callable[[], None]:
                 ledger.heard[record.partition].add(record.offset)
             offsets[record.topic, record.partition] = record.offset + 1
         for place, offset in offsets.items():
-            with contextlib.suppress(Refused, KafkaException):  # the broker is away, or the partition another's
+            with contextlib.suppress(Refused, KafkaException):  # the broker is down, or the partition moved
                 member.commit({place: offset})
                 with ledger.lock:
                     ledger.promised[place[1]] = max(ledger.promised[place[1]], offset)
@@ -133,7 +133,7 @@ def test_a_consumer_group_goes_on(own_group: tuple[Running, Group], topic: str) 
         with working(join) as workers:
             with inputs:
                 killed_and_started(broker, ROUNDS, lambda: await_progress(ledger.progress, workers))
-                workers.pop(0).end()  # one goes, another comes: from the log, the broker knows its group well
+                workers.pop(0).end()  # one member leaves, another joins: the broker has loaded the group from the log
                 workers.append(join())
                 workers[-1].thread.start()
                 killed_and_started(broker, 1, lambda: await_progress(ledger.progress, workers))
@@ -151,7 +151,7 @@ def test_a_share_group_goes_on(own_group: tuple[Running, Group], topic: str) -> 
     broker, group = own_group
     group.configure(share_auto_offset_reset="earliest")
     heard: list[set[int]] = [set() for _ in range(PARTITIONS)]
-    done: list[set[int]] = [set() for _ in range(PARTITIONS)]  # accepted, as the broker has said
+    done: list[set[int]] = [set() for _ in range(PARTITIONS)]  # acknowledged to the member as accepted
     lock = threading.Lock()
 
     def join(_: int) -> Worker:
@@ -191,7 +191,7 @@ def test_a_share_group_goes_on(own_group: tuple[Running, Group], topic: str) -> 
             deadline = time.monotonic() + SECONDS
             while (
                 lags(broker, group.group_id, topic) != [0] * PARTITIONS
-            ):  # some may have been accepted, and not said so
+            ):  # some may be accepted although the response was lost
                 assert time.monotonic() < deadline, (progress(), inputs.sent)
                 time.sleep(0.05)
     assert heard == [set(range(sent)) for sent in inputs.sent]

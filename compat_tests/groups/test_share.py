@@ -48,7 +48,7 @@ def collect(
 ) -> list[tuple[int, int, int]]:
     """Polls in turns until the condition holds; returns member, value and delivery count of each record.
 
-    ``decide`` says what becomes of each; None: implicitly, that it is done with.
+    ``decide`` returns the acknowledgement of each; with None they are accepted implicitly.
     """
     found: list[tuple[int, int, int]] = []
     deadline = time.monotonic() + WAIT_S
@@ -211,7 +211,7 @@ def test_a_group_begins_at_the_end_by_default(quick_client: ConfluentClient, mem
     consumer.subscribe([topic])
     found: list[int] = []
     sent, deadline = 5, time.monotonic() + WAIT_S
-    while not found:  # until the group has looked for the end, what is sent is before it
+    while not found:  # records sent before the group has looked up the end offset are not delivered
         assert time.monotonic() < deadline
         fill(quick_client, topic, 1, first=sent)
         sent += 1

@@ -3,7 +3,7 @@
 Each record is acquired by one member at a time, an accepted record is never delivered again, and in the end all records
 are accepted.
 
-``BARNABAS_SOAK_ROUNDS`` asks for more rounds than the gate has time for.
+``BARNABAS_SOAK_ROUNDS`` sets a higher number of rounds than the gate has time for.
 """
 
 import os
@@ -48,15 +48,15 @@ class Gone(Exception):
 
 
 class Truth:
-    """What is known of each record by those outside. ``life`` counts the broker's: a member of an earlier one has
-    nothing any more."""
+    """The state of each record, as the members know it. ``life`` counts the broker's starts: a restart ends all earlier
+    acquisitions."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.life = 0
         self.holders: dict[int, str] = {}
         self.heard: set[int] = set()
-        self.done: set[int] = set()  #: as the broker has said
+        self.done: set[int] = set()  #: according to the broker's responses
         self.produced = 0
         self.failures: list[str] = []
         self.ending = threading.Event()
@@ -154,7 +154,7 @@ class Worker(Asker):
                 self.say(epoch, *held.pop(), is_whole=self.random.random() < 0.5)
                 epoch += 1
             if self.random.random() < 0.05:
-                return  # hangs up, and comes again
+                return  # disconnects, and connects again
 
     def fetch(self, epoch: int) -> list[tuple[int, int, int]]:
         partition = Fetched.FetchPartition(partition_index=0, acknowledgement_batches=[])
@@ -181,7 +181,7 @@ class Worker(Asker):
         ]
 
     def say(self, epoch: int, first: int, last: int, *, is_whole: bool) -> None:
-        """Either one thing of all of them, or another of each. What is given back is so before it is said."""
+        """Sends one acknowledgement type for all records, or one for each. Notes releases before they are sent."""
         wanted = [ACCEPT, ACCEPT, ACCEPT, REJECT, RELEASE]
         count = last - first + 1
         types = [self.random.choice(wanted)] if is_whole else self.random.choices(wanted, k=count)

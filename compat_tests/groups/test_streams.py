@@ -1,7 +1,7 @@
 """Kafka Streams by the streams protocol (KIP-1071): words are counted exactly once while instances are killed.
 
-What the application does stands in ``java/WordCount.java``. It writes down each count, so that of each word exactly
-1, 2, 3 ... must come out of it: a number that is missing was lost, one that comes twice was counted again.
+The application is ``java/WordCount.java``. It writes every count, so the output of each word must be exactly
+1, 2, 3 ...: a missing number was lost, a repeated one was counted twice.
 """
 
 import itertools

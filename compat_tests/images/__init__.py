@@ -1,1 +1,1 @@
-"""The contract of Kafka's images, kept by ours: the files under docker/ in a scratch directory, without an engine."""
+"""Our image does what Kafka's do: the files under docker/ are run in a scratch directory, without an engine."""

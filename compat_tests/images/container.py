@@ -1,7 +1,7 @@
 """A fake container: the image's files in a scratch directory, and a process that uses these paths.
 
-Knows nothing of what the scripts do. Each absolute path of the image is one below the scratch directory, in the image's
-scripts and in those that a library puts into the container.
+Knows nothing of what the scripts do. Each absolute path of the image is moved below the scratch directory, in the
+image's scripts and in those that a library copies into the container.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 
 DOCKER = Path(__file__).parents[2] / "docker"
 ROOTFS = DOCKER / "rootfs"
-#: What an absolute path in a script begins with, unless it is one of the machine's own programs.
+#: The beginnings of absolute paths in scripts, except those of the machine's own programs.
 PATHS = re.compile(r"(?<![\w./}])/(?=(?:etc|opt|bitnami|var|mnt|tmp|usr/sbin|testcontainers\w*|tc-start)\b)")
 START_SECONDS = 30.0
 

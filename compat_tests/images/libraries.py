@@ -1,7 +1,7 @@
-"""What the Testcontainers libraries do with images of Kafka: variables, the command, the script that is put into the
-container once its ports are known, and the line of the log that is waited for.
+"""How the Testcontainers libraries use images of Kafka: variables, the command, the script that they copy into the
+container once its ports are known, and the line of the log that they wait for.
 
-Must not say anything of our image. Facts are from each library's Kafka module: Java 2.0.2, Python 4.15.0, Node 12.2.0;
+Knows nothing of our image. Facts are from each library's Kafka module: Java 2.0.2, Python 4.15.0, Node 12.2.0;
 Go's, .NET's and the older ones are as of 2025.
 """
 

@@ -1,6 +1,6 @@
 """A listener for TLS and SCRAM beside the plain one, as Testcontainers for Node adds it to cp-kafka.
 
-Knows nothing of what is logged, and of the other libraries.
+Knows nothing of the log, nor of the other libraries.
 """
 
 from collections.abc import Iterator

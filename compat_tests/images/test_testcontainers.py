@@ -32,7 +32,7 @@ def test_a_container_of(name: str, container: Container, ports: dict[str, str]) 
     library: Library = LIBRARIES[name]
     variables = {key: filled(value, ports) for key, value in library.variables.items()}
     if "/etc/kafka/docker" in library.text:
-        variables["KAFKA_LOG_DIRS"] = KAFKAS_LOG_DIR  # its default, which is to be in the scratch directory
+        variables["KAFKA_LOG_DIRS"] = KAFKAS_LOG_DIR  # the default, moved to the scratch directory
     container.start(library.command, variables)
     container.put(library.script, filled(library.text, ports), library.mode)
     container.wait_for(library.waits_for or "started")

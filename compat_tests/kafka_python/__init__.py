@@ -1,1 +1,1 @@
-"""What only kafka-python has."""
+"""Tests of what only kafka-python has."""

@@ -17,7 +17,7 @@ SERVICE = "kafka/localhost"
 
 @pytest.fixture(scope="module")
 def realm() -> Iterator[Any]:
-    """A realm with a user and the service; its settings are in the environment."""
+    """Yields a realm with a user and the service; its settings are in the environment."""
     pytest.importorskip("gssapi", reason="the package gssapi is not installed")
     k5test = pytest.importorskip("k5test", reason="the package k5test is not installed")
     if shutil.which("krb5kdc") is None and shutil.which("krb5kdc", path="/usr/sbin") is None:

@@ -1,7 +1,7 @@
 """kafka-python's tests from its source distribution: their layout, and their runs.
 
-Knows nothing of any broker but its address. What the distribution lacks is an empty ``test/__init__.py`` and the
-module that would start brokers of its own, for which the tests' ``KAFKA_URI`` switch has no use.
+Knows only the address of the broker. The distribution lacks ``test/__init__.py``, which is empty, and the module that
+starts brokers, which the tests do not need with ``KAFKA_URI``.
 """
 
 import os
@@ -82,7 +82,7 @@ def run(home: Path, bootstrap: str, names: Iterable[str] = (), *, seconds: float
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         "KAFKA_URI": f"kafka://{bootstrap}",
         "KAFKA_VERSION": CLAIMED_VERSION,
-        "KAFKA_ROOT": str(home),  # must be a folder; it is looked into only to start brokers
+        "KAFKA_ROOT": str(home),  # must be a folder; the tests read it only to start brokers
     }
     with (home / "output").open("ab") as output:
         subprocess.run(

@@ -1,6 +1,6 @@
 """The list of kafka-python's own tests that pass only grows: see FINDINGS.md for those that are not on it yet.
 
-The broker is set up as those tests expect one: node 0, four partitions unless told otherwise.
+The broker has the configs that those tests expect: node 0, four partitions by default.
 """
 
 import os
@@ -30,16 +30,16 @@ def test_those_on_the_list_pass(own_broker: Callable[..., Running], tmp_path: Pa
     except suite.SuiteUnavailable as reason:
         pytest.skip(str(reason))
     broker = own_broker(PROPERTIES)
-    broker.stop()  # one of the tests looks for advertised.listeners, which is set from the second start on
+    broker.stop()  # one of the tests expects advertised.listeners, which is set from the second start on
     broker.start()
     found = suite.run(home, broker.bootstrap, seconds=450)
     stragglers = sorted(name for name in allowed() if found.get(name) == "failed")
-    if 0 < len(stragglers) <= 2:  # kafka-python's groups do not always settle in time, beside Apache Kafka either
+    if 0 < len(stragglers) <= 2:  # kafka-python's groups do not always settle in time, with Apache Kafka either
         found = {**found, **suite.run(home, broker.bootstrap, stragglers, seconds=100)}
     passed = {name for name, outcome in found.items() if outcome == "passed"}
     missing = sorted(name for name in allowed() if found.get(name) != "passed")
     assert not missing, f"{missing}\n{(home / 'output').read_text(errors='replace')[-20_000:]}"
     grown = sorted(passed - allowed())
     if os.environ.get("BARNABAS_COMPAT_BROKER") == "apache":
-        return  # which has what Barnabas has yet to learn
+        return  # Apache Kafka passes tests that Barnabas does not pass yet
     assert not grown, f"these pass now: add them to {ALLOWED.name}: {grown}"

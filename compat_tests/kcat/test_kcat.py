@@ -1,4 +1,4 @@
-"""kcat against the broker: produce, consume, a group, the list. Skipped where there is no kcat to run."""
+"""kcat against the broker: produce, consume, a group, the list. Skipped without kcat."""
 
 import json
 import shutil

@@ -13,7 +13,7 @@ RELEASE = "2.2.4"
 
 
 def installed() -> Path:
-    """Returns the folder that kafkajs was installed into, by npm, the first time; skips where it cannot be had."""
+    """Returns the folder of kafkajs, installed by npm the first time; skips the test if that fails."""
     named = os.environ.get("BARNABAS_COMPAT_CACHE")
     cache = Path(named) if named else Path.home() / ".cache" / "barnabas-compat"
     home = cache / f"npm-kafkajs-{RELEASE}"

@@ -1,6 +1,6 @@
 """A current client beside the old ones: writes the records that they read, reads the records that they wrote.
 
-Knows nothing of the old ones.
+Knows nothing of the old clients.
 """
 
 import time

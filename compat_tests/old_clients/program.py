@@ -1,13 +1,13 @@
 """kafka-python 1.4 or 2.0, configured for an old broker's version: reads jobs as JSON, and writes their results.
 
-Runs by itself, with the old release before all others on its path: must not import anything of this repository.
+Runs as a program, with the old release first on its path: must not import anything of this repository.
 """
 
 import json
 import sys
 import time
 
-if sys.version_info >= (3, 12):  # six as these releases carry it finds its own parts no longer
+if sys.version_info >= (3, 12):  # the copy of six in these releases no longer finds its submodules
     import six
     import six.moves
 
@@ -88,7 +88,7 @@ def group(settings, job):
         **settings,
     )
     partition = kafka.TopicPartition(job["topic"], 0)
-    if job["assign"]:  # groups' members are told of each other from 0.9 on
+    if job["assign"]:  # brokers coordinate members of groups from 0.9 on
         consumer.assign([partition])
     else:
         consumer.subscribe([job["topic"]])

@@ -1,6 +1,6 @@
 """The Java clients of 0.9 to 1.0 from Maven Central; skipped without java or mvn.
 
-What they do stands in ``java/``; here is only what must come out of it.
+The programs are in ``java/``; this module has only their expected results.
 """
 
 import shutil

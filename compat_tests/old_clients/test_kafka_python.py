@@ -1,6 +1,6 @@
-"""kafka-python of 2019 and 2020, pinned to brokers older still: what they write and read beside a client of today.
+"""kafka-python of 2019 and 2020, configured for even older brokers: its reads and writes beside a current client's.
 
-They are installed once for the session in a folder of their own; skipped with the reason where that cannot be.
+The releases are installed once a session, each in its own folder; skipped with the reason if that fails.
 """
 
 import json
@@ -32,7 +32,7 @@ Run = Callable[..., list[Any]]
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Where a release of kafka-python is, with what it wants for lz4 and on newer Pythons."""
+    """Returns the folder of a release of kafka-python, with its dependencies for lz4 and newer Pythons."""
     there: dict[str, Path | str] = {}
 
     def install(version: str) -> Path:
@@ -62,7 +62,7 @@ def old(request: pytest.FixtureRequest) -> tuple[str, tuple[int, ...]]:
 
 @pytest.fixture
 def run(bootstrap: str, old: tuple[str, tuple[int, ...]], installed: Callable[[str], Path]) -> Run:
-    """Does jobs with the old client, one after the other in one process."""
+    """Runs jobs with the old client, one after the other in one process."""
     version, api_version = old
     folder = installed(version)
 
@@ -87,12 +87,12 @@ def run(bootstrap: str, old: tuple[str, tuple[int, ...]], installed: Callable[[s
 
 
 def codecs(api_version: tuple[int, ...]) -> list[str | None]:
-    """Four; lz4 came with 0.8.2."""
+    """Returns the codecs; lz4 came with 0.8.2."""
     return CODECS if api_version >= (0, 8, 2) else [*CODECS[:3], None]
 
 
 def times(api_version: tuple[int, ...], *timestamps: int) -> list[int | None]:
-    """Messages had no timestamps before 0.10."""
+    """Returns timestamps; messages had none before 0.10."""
     return [each if api_version >= (0, 10) else None for each in timestamps]
 
 
@@ -156,7 +156,7 @@ def test_where_a_topic_begins_and_ends(run: Run, bootstrap: str, topic: str, old
 
 
 def test_a_message_above_its_limit(run: Run, bootstrap: str, topic: str, old: tuple[str, tuple[int, ...]]) -> None:
-    """Before 0.10.1 the client had to be told that it asked for too little; from then on it is given the message."""
+    """Before 0.10.1 the client must raise an error, since its limit is too small; later it receives the message."""
     write(bootstrap, topic, [(None, "x" * 500, T0)])
     (found,) = run({"do": "too_small", "topic": topic, "limit": 100})
     if old[1] < (0, 10, 1):

@@ -9,7 +9,7 @@ from .modern import SECONDS, plain, poll, read, write
 
 T0 = 1_600_000_000_000
 CODECS = ["none", "gzip", "snappy", "lz4"]
-#: Long enough to be compressed: librdkafka sends a batch as it is when that makes it no smaller.
+#: Long enough to be compressed: librdkafka sends a batch uncompressed if compression does not make it smaller.
 RECORDS: list[Any] = [("key", "one " * 50, T0 + 5), (None, "two " * 50, T0 + 2), ("gone", None, T0 + 9)]
 
 

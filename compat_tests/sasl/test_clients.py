@@ -1,6 +1,6 @@
 """Every client over SASL, without and with TLS: it writes in a transaction, and a group reads.
 
-Only the right user may: the broker has an authorizer, which lets nobody else do anything.
+The broker has an authorizer that allows one user only.
 """
 
 import time

@@ -1,6 +1,6 @@
 """A broker with a listener for each security protocol and every mechanism, and the clients' configs.
 
-Knows nothing of any client. ``BARNABAS_COMPAT_BROKER=apache`` starts Apache Kafka in its place.
+Knows nothing of any client. ``BARNABAS_COMPAT_BROKER=apache`` starts Apache Kafka instead.
 """
 
 import base64
@@ -73,7 +73,7 @@ def login(mechanism: str, user: str = USER, password: str = PASSWORD, more: str 
 
 
 def unsecured_token(user: str = USER, issued_at: float | None = None) -> str:
-    """Returns a JSON Web Token that nobody has signed (RFC 7515, appendix A.5), good for an hour from `issued_at`."""
+    """Returns an unsigned JSON Web Token (RFC 7515, appendix A.5), valid for an hour from `issued_at`."""
     start = int(time.time() if issued_at is None else issued_at)
     parts = ({"alg": "none"}, {"sub": user, "iat": start, "exp": start + 3600})
     encoded = (base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in parts)
@@ -86,7 +86,7 @@ def write(path: Path, properties: dict[str, str]) -> str:
 
 
 def settings(home: Path, ports: dict[str, int]) -> dict[str, str]:
-    """Returns the broker's configs: who connects to PLAINTEXT may do all, and so may alice."""
+    """Returns the broker's configs: clients of PLAINTEXT and alice are super users."""
     mapped = "".join(f",{name}:{name}" for name in PROTOCOLS)
     found = {
         "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items()),

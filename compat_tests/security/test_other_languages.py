@@ -1,4 +1,4 @@
-"""kafkajs and franz-go over TLS and SASL: a transaction that is aborted, one that counts, and a group that reads it."""
+"""kafkajs and franz-go over TLS and SASL: an aborted transaction, a committed one, and a group that reads it."""
 
 import itertools
 import json

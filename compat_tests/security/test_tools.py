@@ -89,7 +89,7 @@ def of_bob(secured: Secured, mechanism: str = "PLAIN", user: str = "bob", passwo
 
 
 def produced(secured: Secured, topic: str) -> int:
-    """Returns the error of a produce request of bob, 0 for none."""
+    """Returns the error of bob's produce request, 0 for none."""
     found: list[int] = []
     producer = Producer({**of_bob(secured), "message.timeout.ms": 30_000})
     producer.produce(topic, b"bob's", on_delivery=lambda error, _: found.append(error.code() if error else 0))

@@ -1,7 +1,7 @@
 """One Spark session for all tests of this folder, as each start costs seconds; they run on one worker, one by one.
 
-Those that mostly wait for Sparks in processes of their own (separate executors, Spark Connect, commands, what is
-killed) say ``xdist_group("spark apart")``: another worker runs them meanwhile.
+Tests that mostly wait for Spark in other processes (separate executors, Spark Connect, commands, killed jobs) have
+``xdist_group("spark apart")``: another worker runs them at the same time.
 """
 
 import os
@@ -18,7 +18,7 @@ from compat_tests.spark.processes import environment
 JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 """As for Apache Kafka: a JVM of a test mostly starts, which takes half as long without optimising and verifying."""
 
-os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)  # which Spark's own scripts read, those of other processes too
+os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)  # read by Spark's own scripts, also in other processes
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Of the session: compiling Java for each query of a few hundred rows takes longer than to interpret it. Sparks that
@@ -52,7 +52,7 @@ def connector_jars() -> list[Path]:
 
 @pytest.fixture
 def connector(spark: SparkSession, connector_jars: list[Path]) -> SparkSession:
-    """The session, with Spark's own connector on its class path."""
+    """Yields the session, with Spark's own connector on its class path."""
     if not connector_jars:
         pytest.skip("Spark's own connector cannot be fetched: `barnabas spark jars` says why")
     return spark
@@ -60,7 +60,7 @@ def connector(spark: SparkSession, connector_jars: list[Path]) -> SparkSession:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, connector_jars: list[Path]) -> Iterator[SparkSession]:
-    """The session of this run; each test has its own names of topics, queries and views."""
+    """Yields the session of this run; each test has its own names of topics, queries and views."""
     home = tmp_path_factory.mktemp("spark")
     os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]
     session = spark_session(

@@ -1,7 +1,7 @@
 """Reading, writing and mirroring in a session of another kind, as a program: on a cluster, or through Spark Connect.
 
 ``python -m compat_tests.spark.elsewhere KIND SOURCE_BOOTSTRAP TARGET_BOOTSTRAP TOPIC FOLDER``; KIND is a master, or
-``connect``. Tells in a line of JSON what it did; knows nothing of what is in the topic.
+``connect``. Prints its results as a line of JSON. Knows nothing of the topic's content.
 """
 
 import json
@@ -28,8 +28,8 @@ SETTINGS = {
 def session(kind: str, folder: Path) -> SparkSession:
     configs = {**SETTINGS, "spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.local.dir": str(folder)}
     if kind == "connect":
-        os.environ["SPARK_REMOTE"] = "local[2]"  # a server beside this process, which talks to it as to any other
-        os.environ["SPARK_TESTING"] = "0"  # said at all, it lets the server choose its port
+        os.environ["SPARK_REMOTE"] = "local[2]"  # a server in another process, used like a remote one
+        os.environ["SPARK_TESTING"] = "0"  # this config, even empty, lets the server choose its port
         return spark_session("elsewhere", configs=configs)
     return spark_session("elsewhere", master=kind, configs=configs)
 

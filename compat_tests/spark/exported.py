@@ -1,4 +1,4 @@
-"""What the tests of export and backfill share: files as others read them, and jobs that are killed.
+"""Shared by the tests of export and backfill: files as other readers see them, and jobs that are killed.
 
 Knows nothing of Spark.
 """
@@ -53,7 +53,7 @@ def milliseconds(timestamp: Any) -> int:
 
 
 def visible(directory: Path) -> list[Path]:
-    """Returns the files that readers see."""
+    """Returns the files that are visible to readers."""
     return sorted(
         path
         for path in directory.rglob("*")

@@ -1,6 +1,6 @@
 """Generated records, the same for the same seed: sizes, keys, nulls, headers and timestamps of all kinds.
 
-Knows nothing of Spark; whoever reads them back compares row by row.
+Knows nothing of Spark. Tests compare the records row by row.
 """
 
 import random

@@ -1,6 +1,6 @@
 """A query that copies a topic exactly once, and is killed at a given moment; run in its own process.
 
-What the sink does is not changed: it is watched, and the process killed, before it or after it.
+The sink itself is unchanged: its calls are wrapped, and the process is killed before or after one.
 """
 
 import json
@@ -38,7 +38,7 @@ def kill_driver() -> None:
     for process in psutil.Process().parents():
         if process.name() == "java":
             process.kill()
-            time.sleep(PATIENCE_SECONDS)  # until this worker is killed with it
+            time.sleep(PATIENCE_SECONDS)  # until this worker is killed as well
     raise RuntimeError("there is no driver to kill")
 
 
@@ -114,6 +114,6 @@ def main(bootstrap: str, source: str, target: str, checkpoint: str) -> None:
 
 
 if __name__ == "__main__":
-    from compat_tests.spark import mortal  # by its name, as workers know it
+    from compat_tests.spark import mortal  # by its name, by which workers import it
 
     mortal.main(*sys.argv[1:])

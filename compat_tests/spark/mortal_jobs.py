@@ -1,6 +1,6 @@
 """An export, or a backfill, that is killed at a given step; run in its own process.
 
-What the jobs do is not changed: a step of theirs is watched, and the process killed before it.
+The jobs themselves are unchanged: a step is wrapped, and the process is killed before it.
 """
 
 import itertools
@@ -68,7 +68,7 @@ class MortalWrite(writing.Write):
 
         def last(transaction: Transaction, *given: Any) -> None:
             if next(commits) == 2:
-                transaction.writer.flush()  # what must not be seen is in the topic
+                transaction.writer.flush()  # the topic has uncommitted records
                 kill_driver()
             commit(transaction, *given)
 
@@ -82,7 +82,7 @@ def main(step: str, bootstrap: str, source: str, target: str) -> None:
     small = {"spark.sql.execution.arrow.maxRecordsPerBatch": "40"}
     spark = spark_session("mortal", master="local[2]", configs={**SETTINGS, **small})
     moves = itertools.count()
-    if step == "batch":  # the second batch is decided, and some of its files are where they belong
+    if step == "batch":  # the second batch is decided, and some of its files are in place
         LocalFiles.move = watched(LocalFiles.move, lambda _, to: "/held/0000000001" in hidden(to) and next(moves) == 2)
     elif step == "merge":  # the merged file is visible, and its parts are still there
         LocalFiles.delete = watched(LocalFiles.delete, lambda path: path.endswith(".part") and next(moves) == 1)
@@ -100,6 +100,6 @@ def hidden(path: str) -> str:
 
 
 if __name__ == "__main__":
-    from compat_tests.spark import mortal_jobs  # by its name, as workers know it
+    from compat_tests.spark import mortal_jobs  # by its name, by which workers import it
 
     mortal_jobs.main(*sys.argv[1:])

@@ -27,7 +27,7 @@ def environment(**more: str) -> dict[str, str]:
 def started(*words: str, seconds: float, **options: Any) -> "Iterator[subprocess.Popen[str]]":
     """Runs a command in its own process group, which is killed at the end of the block, or after the timeout."""
     with subprocess.Popen(words, text=True, env=environment(), process_group=0, **options) as process:
-        late = threading.Timer(seconds, _kill, [process])  # whoever reads what it says comes to the end of it
+        late = threading.Timer(seconds, _kill, [process])  # readers of its output get the end of the stream
         late.start()
         try:
             yield process

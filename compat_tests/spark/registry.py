@@ -1,6 +1,6 @@
-"""A schema registry in this process, over HTTP: as much of Confluent's as serializers and deserializers ask for.
+"""A schema registry in this process, over HTTP: the part of Confluent's API that serializers and deserializers use.
 
-Knows nothing of what schemas say, but how Protobuf's texts and descriptors are turned into each other.
+Knows nothing of the content of schemas, except how to convert Protobuf's texts and descriptors.
 """
 
 import base64
@@ -17,7 +17,7 @@ from google.protobuf import descriptor_pb2
 
 
 class Stored(NamedTuple):
-    """A schema as it was registered: its text, kind, and what it refers to."""
+    """A registered schema: its text, kind, and references."""
 
     text: str
     kind: str
@@ -47,7 +47,7 @@ class SchemaRegistry:
             return schema_id
 
     def answer(self, method: str, url: str, body: Any) -> tuple[int, Any]:
-        """The status and the JSON of the answer."""
+        """Returns the status and the JSON of the response."""
         parts = urlsplit(url)
         self.requests.append(f"{method} {url}")
         for verb, pattern, handler in ROUTES:
@@ -100,7 +100,7 @@ ROUTES: Any = [
 
 @contextlib.contextmanager
 def schema_registry(user: str | None = None) -> Iterator[SchemaRegistry]:
-    """A registry that listens until the block ends."""
+    """Yields a registry that listens until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         def _serve(self) -> None:
@@ -120,7 +120,7 @@ def schema_registry(user: str | None = None) -> Iterator[SchemaRegistry]:
         do_GET = do_POST = _serve
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: `requests` has it."""
+            """Logs nothing: `requests` has the messages."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     registry = SchemaRegistry(f"http://127.0.0.1:{server.server_port}", user)
@@ -140,7 +140,7 @@ def _stored(body: Any) -> Stored:
 
 
 def _as_descriptor(text: str) -> str:
-    """Text compiled, as the real registry does; what was registered as a descriptor is one already."""
+    """Compiles the text, as the real registry does; a schema registered as a descriptor is unchanged."""
     try:
         descriptor_pb2.FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
         return text

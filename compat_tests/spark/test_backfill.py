@@ -65,7 +65,7 @@ def test_what_was_exported_comes_back_as_it_was(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path, format: str
 ) -> None:
     sent = made(topic, 1_200, partitions=3)
-    create(bootstrap, topic, partitions=PARTITIONS)  # of which one stays empty
+    create(bootstrap, topic, partitions=PARTITIONS)  # one of them stays empty
     send(bootstrap, sent)
     run_job(
         ExportOptions(

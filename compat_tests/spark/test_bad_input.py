@@ -1,4 +1,4 @@
-"""What cannot be read, or not any more: the error says which topic, partition or option, and what would be right."""
+"""Invalid options, and topics or offsets that are gone: the error names them, and says what would be right."""
 
 import threading
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def complaint(action: Callable[[], Any]) -> str:
 
 
 def recreate(bootstrap: str, topic: str, partitions: int) -> None:
-    """Delete a topic and make it again; it has another id."""
+    """Deletes a topic and creates it again, with another id."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.delete_topics([topic])[topic].result(30)
     eventually(lambda: topic not in admin.list_topics(timeout=30).topics)
@@ -31,7 +31,7 @@ def recreate(bootstrap: str, topic: str, partitions: int) -> None:
 
 
 def cut(bootstrap: str, topic: str, partition: int, before: int) -> None:
-    """Delete the records before an offset."""
+    """Deletes the records before an offset."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for done in admin.delete_records([Cut(topic, partition, before)]).values():
         done.result(30)

@@ -59,7 +59,7 @@ def test_a_declarative_pipeline_reads_and_writes(
     monkeypatch.setenv("BOOTSTRAP_SERVERS", bootstrap)
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("SPARK_DRIVER_MEMORY", "768m")
-    monkeypatch.setenv("SPARK_TESTING", "0")  # said at all, it lets the server choose its port
+    monkeypatch.setenv("SPARK_TESTING", "0")  # this config, even empty, lets the server choose its port
     command(str(Path(sys.executable).with_name("spark-pipelines")), "run", cwd=home)
     held = pq.read_table(home / "spark-warehouse" / "orders").select(["id", "partition", "offset"]).to_pylist()
     assert sorted(each["id"] for each in held) == [order["id"] for order in orders]

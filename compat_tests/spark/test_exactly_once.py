@@ -62,7 +62,7 @@ class Query:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_each_row_once_whatever_is_killed(own_broker: Callable[..., Running], tmp_path: Path) -> None:
-    """A worker in its task; the driver between the sink's commit and Spark's; a task after its commit; the broker."""
+    """Kills a worker in a task, the driver between both commits, a task after its commit, the broker."""
     broker = own_broker()
     create(broker.bootstrap, "source", "target", partitions=PARTITIONS)
     records = made("source", 3_000, partitions=PARTITIONS, sizes=(0, 300))

@@ -92,7 +92,7 @@ def test_parquet_holds_all_that_the_topics_held(
     stop = threading.Event()
     outcome = run_job(replace(options, trigger_seconds=0), spark=spark, stop=stop, report=lambda _: stop.set())
     assert (outcome.rows, outcome.stopped) == (9, True)
-    assert {path: path.stat() for path in visible(to)}.items() >= before.items()  # what readers saw is not touched
+    assert {path: path.stat() for path in visible(to)}.items() >= before.items()  # visible files are unchanged
     whole = by_partition([*filled.records, *late], PARTITIONS)
     assert rows(parquet(to), filled.name, PARTITIONS) == whole
     filled.records.extend(late)
@@ -116,7 +116,7 @@ def test_delta(spark: SparkSession, bootstrap: str, filled: Filled, tmp_path: Pa
     newest = table.transaction_version(query)
     assert newest >= 1
 
-    # As after a kill between our commit and Spark's: the last batch is asked for again
+    # As after a kill between our commit and Spark's: Spark repeats the last batch
     for kept in (tmp_path / "_barnabas" / "checkpoint" / "commits").glob(f"*{newest}*"):
         kept.unlink()
     version = table.version()
@@ -205,7 +205,7 @@ def test_a_table_of_a_database(spark: SparkSession, bootstrap: str, topic: str, 
 
     wanted = [(n, n / 4, '["x"]', f"k{n}", n) for n in range(50)]
     assert there() == wanted
-    for kept in (checkpoint / "commits").glob("*2*"):  # the last batch was not noted as done, and is asked for again
+    for kept in (checkpoint / "commits").glob("*2*"):  # Spark did not note the last batch as done, and repeats it
         kept.unlink()
     run_job(options, spark=spark, once=True, checkpoint=str(checkpoint))
     assert there() == wanted

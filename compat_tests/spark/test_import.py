@@ -76,7 +76,7 @@ def test_files_as_they_appear(spark: SparkSession, bootstrap: str, target: str, 
     results: list[Progress] = []
     outcome = run_job(options, spark=spark, once=True, checkpoint=checkpoint, report=results.append)
     assert (outcome.batches, outcome.stopped) == (2, False)
-    assert outcome.rows == 400  # as Spark counts them: as they are read
+    assert outcome.rows == 400  # Spark counts rows when they are read
     assert [each.batch for each in results] == [0, 1]
 
     later = [{**row, "new": True} for row in orders(50, 400)]  # a column that the kept schema does not have
@@ -187,7 +187,7 @@ def test_rows_of_a_table_as_they_come(
     assert import_() == (0, 0)
     table.add(100, 10)
 
-    # Ended between the batch's commit and the note of it; rows come that belong to the same batch, had it not been.
+    # Ended between the batch's commit and the job's note of it: no row is written twice.
     end = tables.Batches.end
     with monkeypatch.context() as crash:
         crash.setattr(tables.Batches, "end", lambda self: (_ for _ in ()).throw(RuntimeError("killed")))
@@ -197,7 +197,7 @@ def test_rows_of_a_table_as_they_come(
     assert tables.Batches.end is end
     assert import_() == (0, 0)
 
-    # Ended after the batch was decided, and before any of it was written.
+    # Ended after the batch was decided, and before it was written.
     table.add(110, 10)
     with monkeypatch.context() as crash:
         crash.setattr(tables.TableImport, "_copy", lambda *_: (_ for _ in ()).throw(RuntimeError("killed")))

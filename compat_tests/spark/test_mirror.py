@@ -233,7 +233,7 @@ def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Run
         _await_batches(output, 2, driver)
         send(source.bootstrap, orders[2_000:4_000])
         target.kill()
-        time.sleep(chance.uniform(0, 0.3))  # any moment will do
+        time.sleep(chance.uniform(0, 0.3))  # at any moment
         target.start()
         _await_batches(output, 4 + chance.randrange(4), driver)
         time.sleep(chance.uniform(0, 0.2))

@@ -1,6 +1,6 @@
 """Spark's own connector, unmodified, against Barnabas, and Barnabas's source beside it: same queries, same rows.
 
-Without the connector's jars only our half of it runs. What the records are stands in `generated`.
+Without the connector's jars only our half runs. The records are from `generated`.
 """
 
 import json

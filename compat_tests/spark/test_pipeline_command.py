@@ -1,5 +1,5 @@
-"""``barnabas pipeline`` as a process of its own: Ctrl-C ends it between two batches, it goes on where it was, and says
-why it failed."""
+"""``barnabas pipeline`` in its own process: Ctrl-C ends it between two batches, it resumes there, and says why it
+failed."""
 
 import contextlib
 import json
@@ -53,7 +53,7 @@ def test_interrupted_resumed_and_failing(bootstrap: str, topic: str, tmp_path: P
     with command.started() as ran:
         assert ran.stdout is not None
         first, second = ran.stdout.readline(), ran.stdout.readline()
-        os.killpg(ran.pid, signal.SIGINT)  # what a terminal does: everything in the group gets it
+        os.killpg(ran.pid, signal.SIGINT)  # as a terminal does: every process of the group gets the signal
         out, err = ran.communicate()
     assert f"batch 0: {ROWS} rows" in first, (first, err)
     assert f"batch 1: {ROWS} rows" in second

@@ -172,7 +172,7 @@ def test_latest_is_where_the_query_was_first_started(
     create(bootstrap, topic, partitions=1)
     send(bootstrap, made(topic, 10, partitions=1))
     batches, _ = drain(stream(spark, bootstrap, subscribe=topic), tmp_path)
-    assert batches == [[]]  # which writes down where that was
+    assert batches == [[]]  # the query keeps this offset in its checkpoint
     missed = made(topic, 20, partitions=1, seed=8)
     send(bootstrap, missed)
     batches, _ = drain(stream(spark, bootstrap, subscribe=topic), tmp_path)
@@ -210,7 +210,7 @@ def test_topics_in_one_call_and_their_lag(
     assert topics.connector(spark, {"commitGroup": group}) == "barnabas"
     assert topics.connector(spark) == ("kafka" if "kafka" in spark.conf.get("spark.jars", "") else "barnabas")
     rows = spark.createDataFrame([(b"k%d" % n, b"v%d" % n) for n in range(20)], "key binary, value binary")
-    rows = rows.coalesce(1)  # one task writes them in their order
+    rows = rows.coalesce(1)  # one task writes them in order
     assert topics.write_topic(rows, topic, bootstrap_servers=bootstrap) is None
     read = topics.read_topic(spark, topic, bootstrap_servers=bootstrap, startingOffsets={topic: {"0": 5}})
     assert sorted(bytes(row.value) for row in read.collect()) == sorted(b"v%d" % n for n in range(5, 20))

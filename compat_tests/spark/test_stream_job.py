@@ -371,7 +371,7 @@ def test_what_the_how_to_says(
     send(bootstrap, records("clicks", [*seen, ("y", {"user": "y", "page": "other"}, START + 60 * MINUTE)]))
     page = (ROOT / "docs/how-to/transform-with-spark.md").read_text("utf-8")
     found = re.findall(r"^```(python|sh)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    for kind, body in sorted(found, key=lambda block: block[0] != "python"):  # files before what reads them
+    for kind, body in sorted(found, key=lambda block: block[0] != "python"):  # files before the commands that read them
         if kind == "python":
             if body.startswith("# clicks.py"):
                 (tmp_path / "clicks.py").write_text(body)

@@ -1,6 +1,6 @@
-"""Every client over mutual TLS: a transaction that is aborted, one that counts, and a group that reads it.
+"""Every client over mutual TLS: an aborted transaction, a committed one, and a group that reads it.
 
-Half of a megabyte each way, so that answers and requests are many records of TLS.
+Requests and responses have half a megabyte, so that each is many TLS records.
 """
 
 import shutil
@@ -24,7 +24,7 @@ VALUES = [f"{number} {'x' * SIZE}".encode() for number in range(COUNT)]
 
 
 class Secured(NamedTuple):
-    """Where the broker is, and files of PEM."""
+    """The broker's address, and the PEM files."""
 
     bootstrap: str
     plain: str
@@ -74,7 +74,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 @pytest.fixture(scope="module")
 def of_java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """A broker with stores that keytool has made: a JKS, and a PKCS12 for what is trusted."""
+    """Yields a broker with stores made by keytool: a JKS as the key store, a PKCS12 as the trust store."""
     if shutil.which("keytool") is None or shutil.which("openssl") is None:
         pytest.skip("keytool or openssl is not installed")
     home = tmp_path_factory.mktemp("of-java")

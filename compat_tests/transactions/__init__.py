@@ -1,1 +1,1 @@
-"""Transactions by clients that others wrote, and what is left of them after kills, restarts and time-outs."""
+"""Transactions of other projects' clients, and their state after kills, restarts and time-outs."""

@@ -12,7 +12,7 @@ from compat_tests.running import Running
 
 @pytest.fixture(scope="session")
 def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A broker with the transactions of before KIP-890: ``transaction.version`` 1."""
+    """Yields a broker with the transactions of before KIP-890: ``transaction.version`` 1."""
     if os.environ.get("BARNABAS_COMPAT_BOOTSTRAP"):
         pytest.skip("this test wants a broker with another transaction.version than the one given")
     broker = a_broker(tmp_path_factory.mktemp("older"), {}, {"transaction.version": 1})
@@ -29,7 +29,7 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(params=[2, pytest.param(1, marks=pytest.mark.xdist_group("transaction.version 1"))])
 def generation(request: pytest.FixtureRequest) -> int:
-    """The level of ``transaction.version``."""
+    """Returns the level of ``transaction.version``."""
     level: int = request.param
     return level
 

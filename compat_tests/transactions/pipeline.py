@@ -1,8 +1,8 @@
 """Consume, transform, produce, exactly once: LIBRARY BOOTSTRAP SOURCE TARGET GROUP ID [PARTITION ...].
 
-Each record of SOURCE goes to the same partition of TARGET with its offset before its value, and the group's offsets go
-with it. With PARTITIONs named it reads these; else it shares SOURCE with the group's other members. It ends with an
-error at whatever it does not understand, as an application does that its supervisor starts again.
+Copies each record of SOURCE to the same partition of TARGET, with its offset before its value, and commits the group's
+offsets in the same transaction. Reads the named PARTITIONs, or shares SOURCE with the group's other members. Exits at
+an unexpected error, as an application that its supervisor restarts.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """A transactional producer to be run as a process and killed: LIBRARY BOOTSTRAP TOPIC ID [TIMEOUT_MS].
 
-It writes one record to each of the topic's three partitions, says so, and neither commits nor ends.
+It writes one record to each of the topic's three partitions, prints a line, and neither commits nor exits.
 """
 
 import sys

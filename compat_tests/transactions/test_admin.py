@@ -1,4 +1,4 @@
-"""What the admin client of kafka-python sees of transactions, and what it ends; the other two have none of it."""
+"""kafka-python's admin client describes and ends transactions; the other two clients have no such methods."""
 
 import contextlib
 import time

@@ -1,6 +1,6 @@
 """The Java clients' transactions, by the current release and by the last of the line before, as either generation.
 
-What they do stands in ``java/Transactions.java``; here is only what must come out of it.
+The program is ``java/Transactions.java``; this module has only its expected results.
 """
 
 from pathlib import Path

@@ -62,10 +62,10 @@ class Pipeline:
     def __init__(self, home: Path, library: str, bootstrap: str, source: str, target: str, group: str) -> None:
         self.home = home
         self.command = [sys.executable, "-W", "ignore", "-m", "compat_tests.transactions.pipeline", library]
-        if library == "franz_go":  # whose transactions are those of KIP-890
+        if library == "franz_go":  # its transactions are those of KIP-890
             self.command = [str(built())]
         self.command += [bootstrap, source, target, group]
-        self.assigned = library == "aiokafka"  # which tells the group's name only: a zombie of it would not be known
+        self.assigned = library == "aiokafka"  # it sends the group's name only: the broker would not recognise a zombie
         self.source, self.group = source, group
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
 
@@ -154,7 +154,7 @@ def test_each_input_comes_out_once(
                     go_on()
             wait_for(lambda: committed(watcher, source) == inputs.sent)
             patient = client.consumer(isolation="read_committed")
-            # who was killed in a transaction has to be back to abort it
+            # a process that was killed in a transaction must restart to abort it
             wait_for(lambda: ends(patient, target) == ends(watcher, target))
         found = outputs(patient, target)
     assert found == [[b"%d:%d" % (n, n) for n in range(sent)] for sent in inputs.sent]

@@ -130,7 +130,7 @@ def test_a_second_producer_fences_the_first(client: Client, topic: str, name: st
     successor.begin()
     write(successor, topic, "of the second")
     with pytest.raises(Fenced):
-        if client.name != "kafka-python":  # whose zombie asks for an epoch anew when it may not write, and gets it
+        if client.name != "kafka-python":  # its zombie initialises again when it is fenced, and gets a new epoch
             write(zombie, topic, "too late")
         zombie.commit()
     successor.commit()
@@ -182,7 +182,7 @@ def test_a_time_out_beyond_the_brokers_limit_is_refused(client: Client, name: st
 def settled(client: Client, group: str, place: Place) -> int | None:
     """Returns the group's offset once none is pending: the response to a commit or an abort precedes its markers."""
     consumer = client.consumer(group=group, isolation="read_committed")
-    if client.name == "aiokafka":  # which does not ask for stable offsets, and so would not wait
+    if client.name == "aiokafka":  # it does not request stable offsets, and so would not wait
         time.sleep(0.3)
     return consumer.committed(place)
 

@@ -1,4 +1,4 @@
-"""The table: every scenario, by what it is about. Data only."""
+"""The table of all scenarios, by topic. Data only."""
 
 from . import (
     acls,

@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete: what groups have read."""
+"""OffsetCommit, OffsetFetch and OffsetDelete: the offsets of groups."""
 
 from ..play import Step
 from ..steps import (

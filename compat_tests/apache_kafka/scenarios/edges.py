@@ -26,11 +26,11 @@ EDGES: dict[str, list[Any]] = {
 }
 
 LEFT_OUT: dict[str, set[Any]] = {
-    "MaxWaitMs": {2147483647},  # nobody waits so long
-    "Count": {2147483647},  # Apache Kafka begins to make them
-    "TimeoutMs": {1, 2},  # a race that either may win
+    "MaxWaitMs": {2147483647},  # the wait would be too long
+    "Count": {2147483647},  # Apache Kafka starts a reassignment
+    "TimeoutMs": {1, 2},  # a race with either result
     "timeoutMs": {1, 2},
-    "Metadata": {b"", b"\0"},  # Apache Kafka fails on what is no subscription, and then does not answer
+    "Metadata": {b"", b"\0"},  # Apache Kafka fails on an invalid subscription, and sends no response
 }
 
 LIKE_ANY_OTHER: dict[str, dict[str, Any]] = PLAIN | {

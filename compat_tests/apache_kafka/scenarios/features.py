@@ -1,6 +1,6 @@
 """The levels of features: updates, and errors. Permanent changes are undone at the end.
 
-Version 0 has no way of only asking whether something could be done: there it is done.
+Version 0 has no ``ValidateOnly``: it always applies the update.
 """
 
 from ..play import Step

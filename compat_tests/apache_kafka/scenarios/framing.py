@@ -163,7 +163,7 @@ def of_every_api() -> list[Any]:
             ask(api, mine=mine, client_id=None, **body),
             ask(api, mine=mine, tags=UNKNOWN_TAGS, **body),
         ]
-        if api == "JoinGroup":  # each of these would be a member more
+        if api == "JoinGroup":  # each of these would add a member
             odd = [ask(api, correct=without_last_byte, **body)]
         made.append(scenario("frames that are odd", api, needs_topic, odd))
     return made

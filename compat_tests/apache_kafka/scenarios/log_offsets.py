@@ -168,7 +168,7 @@ LIST = [
 
 
 def epoch(*epochs: tuple[int, int], topic: str = "~t", partition: int = 0, **more: Any) -> list[Step]:
-    """(leader epoch, current leader epoch) each."""
+    """Returns an OffsetForLeaderEpoch; each argument is (leader epoch, current leader epoch)."""
     return [
         ask(
             "OffsetForLeaderEpoch",

@@ -1,4 +1,4 @@
-"""The error messages that no other scenario provokes: configs of every type and of every kind of resource.
+"""Error messages that no other scenario causes: configs of every type and of every kind of resource.
 
 The texts of all other scenarios are compared, too: see ``compare.py``.
 """

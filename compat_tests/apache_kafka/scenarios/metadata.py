@@ -1,4 +1,4 @@
-"""Metadata, FindCoordinator and DescribeTopicPartitions: who leads what."""
+"""Metadata, FindCoordinator and DescribeTopicPartitions: leaders and coordinators."""
 
 from ..codec import ZERO_UUID
 from ..steps import ask, create, gone, ready, scenario

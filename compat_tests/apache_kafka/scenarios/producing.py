@@ -7,7 +7,7 @@ from ..batches import T0, R, Records, batch, message_set, records
 from ..play import Step
 from ..steps import ask, create, fetch, produce, produce_body, scenario, send, unanswered
 
-AHEAD = 4_000_000_000_000  # the year 2096: beyond any clock these tests run under
+AHEAD = 4_000_000_000_000  # the year 2096: after any clock of these tests
 
 
 def one(**options: Any) -> bytes:

@@ -35,7 +35,7 @@ def describe(
     until: tuple[str, object] | None = None,
     quiet: bool = False,
 ) -> Step:
-    """``until`` is for a preceding change: Apache Kafka's broker applies it a little later."""
+    """Describes quotas; ``until`` waits for a preceding change, which Apache Kafka's broker applies a little later."""
     found = [{"EntityType": kind, "MatchType": how, "Match": match} for kind, how, match in components]
     return ask("DescribeClientQuotas", until=until, quiet=quiet, Components=found, Strict=strict)
 

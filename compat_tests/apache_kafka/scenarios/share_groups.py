@@ -1,4 +1,4 @@
-"""Share groups, the group's side: heartbeats, descriptions, and start offsets (KIP-932)."""
+"""Share groups at the coordinator: heartbeats, descriptions, and start offsets (KIP-932)."""
 
 from collections.abc import Iterable
 from typing import Any

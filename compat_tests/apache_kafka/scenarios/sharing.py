@@ -451,7 +451,7 @@ ACKNOWLEDGING = [
         shared(3, 3),
         share_fetch(0, T0, MaxRecords=3),
         acknowledge(-1, (1, 1, ACCEPT)),
-        pause(0.3),  # Apache Kafka gives back after it has answered
+        pause(0.3),  # Apache Kafka releases records after its response
         read(),
         share_fetch(0, T0),
         acknowledge(1, (0, 0, ACCEPT), (2, 2, ACCEPT)),

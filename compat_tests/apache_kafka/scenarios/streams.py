@@ -64,7 +64,7 @@ def beat(member: str = "~m", epoch: Any = None, group: str = "~g", **more: Any) 
 
 
 def enter(member: str = "~m", *subtopologies: dict[str, Any], group: str = "~g", **more: Any) -> Step:
-    """A member joins, or joins again."""
+    """Sends the heartbeat of a member that joins or rejoins."""
     return beat(
         member,
         0,

@@ -1,4 +1,4 @@
-"""ListOffsets where it is hard to be right: times out of order, in compressed batches, across segments, deleted."""
+"""ListOffsets in hard cases: timestamps out of order, in compressed batches, across segments, deleted."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from .log_offsets import at, epoch, removed
 
 
 def batch(*deltas: int, **options: Any) -> Step:
-    """One batch, a record for each of these ms after T0."""
+    """Returns a batch with a record for each of these ms after T0."""
     return seed("~t", *(R(b"v", b"k", timestamp_delta=delta) for delta in deltas), **options)
 
 
 def each(first: int, last: int, **more: Any) -> list[Step]:
-    """Every ms after T0 in this range, and what comes before and after all of them."""
+    """Requests every ms after T0 in this range, and times before and after all of them."""
     return at(*(T0 + delta for delta in range(first, last + 1)), 0, 2**62, **more)
 
 

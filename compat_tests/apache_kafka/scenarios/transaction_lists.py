@@ -1,4 +1,4 @@
-"""What is told of transactions: DescribeTransactions, ListTransactions with all their filters, who coordinates them."""
+"""DescribeTransactions, ListTransactions with all filters, and the coordinators of transactions."""
 
 from ..steps import ask, create, pause, scenario
 from ..transaction_steps import add, begin, described, end, ended, transaction

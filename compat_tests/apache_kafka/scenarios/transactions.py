@@ -48,7 +48,7 @@ TELLING = {
 
 
 def in_each_state(api: str, make: Callable[..., Step], what: str = "") -> list[Scenario]:
-    """Requests of unknown producers, which change nothing, of the former or next epoch, then of the current one."""
+    """Sends requests of unknown producers and of the former or next epoch, which change nothing; then current ones."""
     made = []
     for state, steps in STATES.items():
         now = int(state in AT_EPOCH_1)
