@@ -18,6 +18,7 @@ NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 OWN_FIELDS: Final = frozenset(
     ("type", "name", "namespace", "doc", "fields", "aliases", "symbols", "default", "size", "items", "values", "order")
 )
+ORDERS: Final = ("ascending", "descending", "ignore")
 MISSING: Final = object()
 """The default of a field that has none; None is the default null."""
 
@@ -80,7 +81,10 @@ class AvroSchema:
         )
 
     def formatted(self, name: str) -> str:
-        return self.canonical
+        """Returns the text; as ``resolved`` with the types of other schemas in it."""
+        if name != "resolved":
+            return self.canonical
+        return json.dumps(_print(self.root, "", set()), separators=(",", ":"), ensure_ascii=False)
 
 
 def parse(text: str, references: Sequence[tuple[str, str]]) -> AvroSchema:
@@ -108,11 +112,14 @@ def parse(text: str, references: Sequence[tuple[str, str]]) -> AvroSchema:
 
 def _loaded(text: str) -> Any:
     try:
-        return json.loads(text)
+        loaded = json.loads(text)
     except ValueError:
         if text in PRIMITIVES:
             return text
         raise
+    if not isinstance(loaded, str | list | dict):
+        raise ValueError("it is neither a name, nor a list, nor an object")
+    return loaded
 
 
 class Reader:
@@ -199,18 +206,23 @@ class Reader:
     def _record(self, given: dict[str, Any], kind: str, namespace: str, other: dict[str, Any]) -> Node:
         node = self._new(given, kind, namespace, other)
         inner = node.name.rpartition(".")[0]
+        if not isinstance(given["fields"], list):
+            raise ValueError(f"the fields of the record {node.name} are no list")
         for each in given["fields"]:
             name = each["name"]
             if not NAME.fullmatch(name) or "." in name:
                 raise ValueError(f"{name!r} is no name of a field")
             if any(known.name == name for known in node.fields):
                 raise ValueError(f"the record {node.name} has a field {name} twice")
+            order = each.get("order")
+            if order is not None and order not in ORDERS:
+                raise ValueError(f"the order {order!r} of the field {name} is none of {', '.join(ORDERS)}")
             made = Field(
                 name,
                 self.read(each["type"], inner),
                 each.get("default", MISSING),
                 each.get("doc"),
-                each.get("order"),
+                order,
                 tuple(each.get("aliases") or ()),
                 {name: value for name, value in each.items() if name not in OWN_FIELDS},
             )

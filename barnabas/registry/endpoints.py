@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 from barnabas import __version__
-from barnabas.registry.errors import error
+from barnabas.registry.errors import INVALID_SCHEMA, RegistryError, error
 from barnabas.registry.formats import MODULES
 from barnabas.registry.registry import Wanted
 from barnabas.registry.registry_request import RegistryRequest
@@ -202,8 +202,14 @@ async def compatible(request: RegistryRequest) -> Answer:
 
 async def _compatible(request: RegistryRequest, text: str | None) -> Answer:
     content = request.content(await request.body())
-    found = request.registry.check(request.subject, content, text, normalize=request.switch("normalize"))
-    return {"is_compatible": not found, **({"messages": found} if request.switch("verbose") else {})}
+    is_verbose = request.switch("verbose")
+    try:
+        found = request.registry.check(request.subject, content, text, normalize=request.switch("normalize"))
+    except RegistryError as why:
+        if not (is_verbose and why.code == INVALID_SCHEMA):
+            raise
+        found = [str(why)]
+    return {"is_compatible": not found, **({"messages": found} if is_verbose else {})}
 
 
 # ---------------------------------------------------------------- configs and modes
@@ -216,7 +222,7 @@ async def config(request: RegistryRequest) -> Answer:
 async def set_config(request: RegistryRequest) -> Answer:
     body = await request.body()
     await request.registry.set_config(request.subject_or_none, body)
-    if "compatibility" in body:
+    if body.get("compatibility") is not None:
         body["compatibility"] = str(body["compatibility"]).upper()
     return body
 
@@ -254,6 +260,11 @@ async def root(request: RegistryRequest) -> Answer:
     return {}
 
 
+async def metadata_id(request: RegistryRequest) -> Answer:
+    clusters = {"kafka-cluster": request.registry.cluster_id, "schema-registry-cluster": "schema-registry"}
+    return {"id": "", "scope": {"path": [], "clusters": clusters}}
+
+
 async def metadata_version(request: RegistryRequest) -> Answer:
     return {"version": __version__, "commitId": "barnabas"}
 
@@ -283,6 +294,7 @@ ENDPOINTS: Final[dict[str, dict[str, Endpoint]]] = {
     "/mode/{subject}": {"GET": mode, "PUT": set_mode, "DELETE": delete_mode},
     "/contexts": {"GET": contexts},
     "/contexts/{context}": {"DELETE": delete_context},
+    "/v1/metadata/id": {"GET": metadata_id},
     "/v1/metadata/version": {"GET": metadata_version},
 }
 """By path and method."""

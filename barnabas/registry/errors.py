@@ -21,6 +21,8 @@ class RegistryError(Exception):
         return self.code if self.code < 1000 else self.code // 100
 
 
+INVALID_SCHEMA: Final = 42201
+
 TEXTS: Final = {
     "subject_not_found": (40401, "Subject '{}' not found."),
     "version_not_found": (40402, "Version {} not found."),
@@ -40,7 +42,7 @@ TEXTS: Final = {
     ),
     "no_subject_compatibility": (40408, "Subject '{}' does not have subject-level compatibility configured"),
     "no_subject_mode": (40409, "Subject '{}' does not have subject-level mode configured"),
-    "invalid_schema": (42201, "Invalid schema: {}"),
+    "invalid_schema": (INVALID_SCHEMA, "Invalid schema: {}"),
     "invalid_version": (
         42202,
         "The specified version '{}' is not a valid version id. Allowed values are between [1, 2^31-1] and the string "

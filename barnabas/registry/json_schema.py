@@ -5,6 +5,7 @@ applies, as in Confluent's registry.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
@@ -26,6 +27,20 @@ MAPS_OF_SUBSCHEMAS: Final = (
     "patternProperties",
     "properties",
 )
+
+
+PROPERTY_OF_CHARACTERS: Final = re.compile(r"\\[pP]\{[^}]*\}")
+NAMED_GROUP: Final = re.compile(r"\(\?<(?=[A-Za-z_])")
+
+
+def is_pattern(value: object) -> bool:
+    """Returns whether a value may be a pattern; what is no text is the metaschema's to refuse.
+
+    :raises re.error: it is not a valid regular expression of ECMA-262
+    """
+    if isinstance(value, str):  # Python spells these two differently
+        re.compile(NAMED_GROUP.sub("(?P<", PROPERTY_OF_CHARACTERS.sub(r"\\w", value)))
+    return True
 
 
 class Located:
@@ -99,7 +114,7 @@ def parse(text: str, references: Sequence[tuple[str, str]]) -> JsonSchema:
 
     :param references: name and text of the schemas that it may refer to; the name is the URI
     """
-    from jsonschema import SchemaError, validators
+    from jsonschema import FormatChecker, SchemaError, validators
 
     documents: dict[str, Schema] = {}
     try:
@@ -109,7 +124,9 @@ def parse(text: str, references: Sequence[tuple[str, str]]) -> JsonSchema:
         if not isinstance(schema, dict | bool):
             raise ValueError("it is neither an object nor a boolean")
         validator = validators.validator_for(schema, default=validators.Draft7Validator)
-        validator.check_schema(schema)
+        formats = FormatChecker(())
+        formats.checks("regex", re.error)(is_pattern)
+        validator.check_schema(schema, format_checker=formats)
         base = _add(documents, "", schema)
         root = Located(schema, base, documents)
         _check_references(root)

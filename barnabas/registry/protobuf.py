@@ -19,7 +19,9 @@ from barnabas.registry.errors import error
 from barnabas.registry.protobuf_text import printed
 
 FILE: Final = "default.proto"
-BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*")
+BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+IMPORTS: Final = Path(__file__).with_name("imports")
+"""Where the files are that a schema may import without a reference, besides Google's."""
 
 Files = dict[str, FileDescriptorProto]
 
@@ -75,7 +77,7 @@ def parse(text: str, references: Sequence[tuple[str, str]]) -> ProtobufSchema:
 
 def _as_text(text: str) -> str:
     """Returns the text of a schema that may be a descriptor. :raises ValueError, DecodeError: it is neither"""
-    if BASE64.fullmatch(text):
+    if text and BASE64.fullmatch("".join(text.split())):
         return printed(FileDescriptorProto.FromString(base64.b64decode(text)), is_absolute=True)
     return text
 
@@ -92,7 +94,7 @@ def _compiled(text: str, references: dict[str, str]) -> Files:
                 raise ValueError(f"{name} is no name of a file to import")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(_as_text(each), "utf-8")
-        includes = [str(root), str(files("grpc_tools") / "_proto"), *_common_protos()]
+        includes = [str(root), str(files("grpc_tools") / "_proto"), str(IMPORTS), *_common_protos()]
         try:  # this entry point returns the errors, instead of writing them to standard error
             _protoc_compiler.get_protos(FILE.encode(), [each.encode() for each in includes])
         except Exception as why:

@@ -32,10 +32,18 @@ DEFAULT_CONFIG: Final = {"compatibilityLevel": compatibility.DEFAULT_LEVEL}
 CACHED: Final = 1000
 
 
+Resolved = tuple[tuple[str, str], ...]
+"""Name and text of each schema that another one refers to."""
+
+
 class Log(Protocol):
     """The log of the registry's records."""
 
     store: Store
+
+    @property
+    def cluster_id(self) -> str:
+        """The id of the Kafka cluster that has the log."""
 
     async def catch_up(self) -> None: ...
 
@@ -56,11 +64,15 @@ class Registry:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._writing = asyncio.Lock()
-        self._parsed: dict[tuple[str, Content], formats.Schema] = {}
+        self._parsed: dict[tuple[Content, Resolved], formats.Schema] = {}
 
     @property
     def store(self) -> Store:
         return self._log.store
+
+    @property
+    def cluster_id(self) -> str:
+        return self._log.cluster_id
 
     async def catch_up(self) -> None:
         await self._log.catch_up()
@@ -69,13 +81,13 @@ class Registry:
 
     def parse(self, subject: str, content: Content) -> formats.Schema:
         """Returns a schema with the schemas that it refers to. :raises RegistryError: it is not valid"""
-        context = context_of(subject)
-        found = self._parsed.get((context, content))
+        resolved = tuple(self._resolved(context_of(subject), content).items())
+        found = self._parsed.get((content, resolved))
         if found is None:
-            found = formats.parse(content.kind, content.schema, list(self._resolved(context, content).items()))
+            found = formats.parse(content.kind, content.schema, resolved)
             if len(self._parsed) >= CACHED:
                 self._parsed.clear()
-            self._parsed[context, content] = found
+            self._parsed[content, resolved] = found
         return found
 
     def _resolved(self, context: str, content: Content, depth: int = 0) -> dict[str, str]:
@@ -97,8 +109,24 @@ class Registry:
         return found
 
     def _canonical(self, subject: str, content: Content, *, normalize: bool) -> Content:
+        content = self._pinned(subject, content)
         schema = self.parse(subject, content)
         return content._replace(schema=schema.normalized if normalize else schema.canonical)
+
+    def _pinned(self, subject: str, content: Content) -> Content:
+        """Returns a schema whose references to the latest version (-1) name the one that is the latest now.
+
+        An id would stand for different schemas at different times otherwise.
+        """
+        context = context_of(subject)
+        latest = {
+            each: self.store.versions(within(each, context)) for _, each, number in content.references if number == -1
+        }
+        references = tuple(
+            (name, each, latest[each][-1].version) if number == -1 and latest[each] else (name, each, number)
+            for name, each, number in content.references
+        )
+        return content._replace(references=references)
 
     # ------------------------------------------------------------ finding
 
@@ -356,18 +384,21 @@ class Registry:
         return self.store.configs[subject]
 
     async def set_config(self, subject: str | None, given: dict[str, Any]) -> None:
-        """Sets configs; others stay. :raises RegistryError: a level is none"""
+        """Sets configs, and removes those that are null; others stay. :raises RegistryError: a level is none"""
         fields = dict(given)
         if "compatibility" in fields:
-            level = str(fields.pop("compatibility")).upper()
-            if level not in compatibility.LEVELS:
+            level = fields.pop("compatibility")
+            fields["compatibilityLevel"] = level if level is None else str(level).upper()
+            if level is not None and fields["compatibilityLevel"] not in compatibility.LEVELS:
                 raise error("invalid_level")
-            fields["compatibilityLevel"] = level
         async with self._writing:
             await self._log.catch_up()
             self._check_writable(subject or "", self.mode_of(subject))
-            value = {**self.store.configs.get(subject, {} if subject else DEFAULT_CONFIG), **fields}
-            await self._log.append([record(CONFIG, value, subject=subject)])
+            value = {**self.store.configs.get(subject, {}), **fields}
+            kept = {name: each for name, each in value.items() if each is not None}
+            if subject is None:
+                kept = {**DEFAULT_CONFIG, **kept}
+            await self._log.append([record(CONFIG, kept or None, subject=subject)])
 
     async def delete_config(self, subject: str | None) -> dict[str, Any]:
         """Returns the deleted config. :raises RegistryError: there is none"""

@@ -40,6 +40,10 @@ class SchemasLog:
         self._next = 0
         self._topic_id = b""
 
+    @property
+    def cluster_id(self) -> str:
+        return self._broker.cluster_id
+
     # ------------------------------------------------------------ who writes
 
     @property

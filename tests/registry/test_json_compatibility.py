@@ -107,6 +107,13 @@ def test_what_is_no_schema(text):
         parse(text, [])
 
 
+@pytest.mark.parametrize("pattern", [r"^\p{L}+$", r"(?<year>\d{4})-\d\d", r"[\p{Lu}_]+", "^a|b$"])
+def test_patterns_are_those_of_ecmascript(pattern):
+    parse(json.dumps({"type": "string", "pattern": pattern}), [])
+    with pytest.raises(RegistryError):
+        parse(json.dumps({"type": "string", "pattern": f"{pattern}("}), [])
+
+
 def test_references_are_by_name_and_by_id():
     other = ("other.json", json.dumps({"$id": "https://example.com/o", "definitions": {"a": A}}))
     for reference in ("other.json#/definitions/a", "https://example.com/o#/definitions/a"):

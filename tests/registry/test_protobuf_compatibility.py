@@ -1,8 +1,10 @@
 """Updates of a message type, by the rules of Protobuf's language guide."""
 
 import base64
+import importlib
 
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from barnabas.registry.errors import RegistryError
 from barnabas.registry.protobuf import parse
@@ -121,3 +123,30 @@ def test_an_import_is_by_the_name_of_the_reference():
     assert parse(text, [size]).file.dependency == ["shop/size.proto"]
     with pytest.raises(RegistryError):
         parse(text, [("../size.proto", size[1])])
+
+
+@pytest.mark.parametrize("imported", ["google/protobuf/any.proto", "google/type/money.proto", "confluent/meta.proto"])
+def test_what_clients_take_for_known_is_imported_without_a_reference(imported):
+    assert imported in parse(proto(f'import "{imported}"; message M {{ int32 a = 1; }}'), []).files
+
+
+@pytest.mark.parametrize(
+    ("module", "imported"), [("meta_pb2", "confluent/meta.proto"), ("type.decimal_pb2", "confluent/type/decimal.proto")]
+)
+def test_imports_of_confluent_are_those_of_its_client(module, imported):
+    theirs = importlib.import_module(f"confluent_kafka.schema_registry.confluent.{module}").DESCRIPTOR
+    found = FileDescriptorProto()
+    theirs.CopyToProto(found)
+    found.ClearField("options")
+    ours = parse(proto(f'import "{imported}"; message M {{ }}'), []).files[imported]
+    for message in ours.message_type:
+        for field in (*message.field, *(each for nested in message.nested_type for each in nested.field)):
+            field.ClearField("json_name")
+    for field in ours.extension:
+        field.ClearField("json_name")
+    assert ours == found
+
+
+def test_what_is_no_schema_is_said_by_the_compiler():
+    with pytest.raises(RegistryError, match="Expected message name"):
+        parse("message", [])

@@ -3,10 +3,12 @@
 import json
 
 import pytest
+from kafka.admin import KafkaAdminClient
 
 STRING = '"string"'
 USER = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
 AGED = {**USER, "fields": [*USER["fields"], {"name": "age", "type": "int"}]}
+SIZE = {"type": "enum", "name": "Size", "namespace": "shop", "symbols": ["S", "L"]}
 DEFAULTED = {**USER, "fields": [*USER["fields"], {"name": "age", "type": "int", "default": 0}]}
 
 
@@ -74,6 +76,9 @@ def test_what_is_not_there(client):
         '{"type":"record","name":"a","fields":[{"name":"b","type":"int","default":"x"}]}',
         '["int","int"]',
         '{"type":"enum","name":"a","symbols":["b","b"]}',
+        '{"type":"record","name":"a","fields":{}}',
+        '{"type":"record","name":"a","fields":[{"name":"b","type":"int","order":"up"}]}',
+        "5",
     ],
 )
 def test_what_is_no_schema(client, schema):
@@ -99,6 +104,33 @@ def test_an_incompatible_schema_is_refused_and_what_breaks_is_named(client):
     assert client("DELETE", "/config/users") == (200, {"compatibilityLevel": "FORWARD"})
     assert code(client("PUT", "/config", {"compatibility": "SOME"})) == 42203
     assert client("GET", "/config/users?defaultToGlobal=true") == (200, {"compatibilityLevel": "BACKWARD"})
+
+
+def test_a_check_that_wants_reasons_is_told_of_an_invalid_schema_as_one(client):
+    client.register("users", USER)
+    path, body = "/compatibility/subjects/users/versions/latest", {"schema": "{"}
+    assert code(client("POST", path, body)) == 42201
+    status, checked = client("POST", f"{path}?verbose=true", body)
+    assert (status, checked["is_compatible"]) == (200, False)
+    assert "no Avro schema" in checked["messages"][0]
+
+
+def test_a_config_that_is_null_is_removed(client):
+    client("PUT", "/config", {"compatibility": "FULL"})
+    client("PUT", "/config/users", {"compatibility": "NONE", "normalize": True})
+    client("PUT", "/config/users", {"compatibility": None})
+    assert client("GET", "/config/users") == (200, {"normalize": True})
+    assert client("GET", "/config/users?defaultToGlobal=true")[1]["compatibilityLevel"] == "FULL"
+    client("PUT", "/config/users", {"normalize": None})
+    assert code(client("GET", "/config/users")) == 40408
+    client("PUT", "/config", {"compatibility": None})
+    assert client("GET", "/config") == (200, {"compatibilityLevel": "BACKWARD"})
+
+
+def test_the_id_names_the_kafka_cluster(client, broker):
+    clusters = client("GET", "/v1/metadata/id")[1]["scope"]["clusters"]
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        assert clusters["kafka-cluster"] == admin.describe_cluster()["cluster_id"]
 
 
 def test_deletion_is_soft_and_then_permanent(client):
@@ -154,7 +186,7 @@ def test_contexts_have_ids_of_their_own(client):
 
 
 def test_references_are_resolved_and_keep_what_they_name(client):
-    client.register("names", {"type": "enum", "name": "Size", "namespace": "shop", "symbols": ["S", "L"]})
+    client.register("names", SIZE)
     shirt = {"type": "record", "name": "Shirt", "fields": [{"name": "size", "type": "shop.Size"}]}
     assert code(client.register("shirts", shirt)) == 42201
     reference = {"name": "shop.Size", "subject": "names", "version": 1}
@@ -164,8 +196,38 @@ def test_references_are_resolved_and_keep_what_they_name(client):
     assert client("GET", "/subjects/names/versions/1/referencedby") == (200, [made["id"]])
     assert code(client("DELETE", "/subjects/names/versions/1")) == 42206
     assert code(client.register("shirts", shirt, references=[{**reference, "version": 2}])) == 42201
+    assert client("GET", "/subjects/shirts/versions/1?format=resolved")[1]["schema"] == text(
+        {**shirt, "fields": [{"name": "size", "type": {**SIZE, "type": "enum"}}]}
+    )
     client("DELETE", "/subjects/shirts")
     assert client("DELETE", "/subjects/names/versions/1") == (200, 1)
+
+
+def test_a_reference_to_the_latest_version_names_the_one_that_is_the_latest_then(client):
+    client.register("names", SIZE)
+    shirt = {"type": "record", "name": "Shirt", "fields": [{"name": "size", "type": "shop.Size"}]}
+    latest = {"name": "shop.Size", "subject": "names", "version": -1}
+    first = client.register("shirts", shirt, references=[latest])[1]
+    assert client("GET", "/subjects/shirts/versions/1")[1]["references"] == [{**latest, "version": 1}]
+    assert client("GET", "/subjects/names/versions/1/referencedby") == (200, [first["id"]])
+    client.register("names", {**SIZE, "symbols": ["S", "L", "XL"], "default": "S"})
+    assert client.register("shirts", shirt, references=[latest])[1]["id"] != first["id"]
+    assert client("GET", "/subjects/shirts/versions/2")[1]["references"] == [{**latest, "version": 2}]
+    nothing = {**latest, "subject": "none"}
+    assert code(client.register("shirts", shirt, references=[nothing])) == 42201
+
+
+def test_a_version_that_was_deleted_and_made_again_is_what_it_is_now(client):
+    shirt = {"type": "record", "name": "Shirt", "fields": [{"name": "size", "type": "shop.Size"}]}
+    references = [{"name": "shop.Size", "subject": "names", "version": 1}]
+    client.register("names", SIZE)
+    client.register("shirts", shirt, references=references)
+    for subject in ("shirts", "names"):
+        client("DELETE", f"/subjects/{subject}")
+        client("DELETE", f"/subjects/{subject}?permanent=true")
+    assert code(client.register("shirts", shirt, references=references)) == 42201
+    client.register("names", {**SIZE, "name": "Length"})
+    assert code(client.register("shirts", shirt, references=references)) == 42201
 
 
 def test_a_subject_may_have_a_slash(client):
