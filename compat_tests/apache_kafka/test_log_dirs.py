@@ -49,7 +49,7 @@ class Node:
         self.tools = tools
 
     def places(self) -> dict[int, list[tuple[str, bool]]]:
-        """Returns the directories of each partition by the tool, and whether they hold future replicas; checks numbers."""
+        """Returns each partition's directories by the tool, and which are future replicas; checks sizes and lags."""
         text = self.tools(LOG_DIRS, "--describe", "--topic-list", TOPIC, "--broker-list", "1")
         started = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
         found: dict[int, list[tuple[str, bool]]] = {}
