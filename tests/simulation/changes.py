@@ -14,11 +14,10 @@ from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.types import ZERO_UUID
-from tests.simulation.clients import PAUSE_S, REQUEST_MS, Client, Place, check
+from tests.simulation.clients import PAUSE_S, REQUEST_MS, SET, Client, Place, check
 
 TOPIC = 2
 """The resource type of topics."""
-SET = 0
 RATE_S = 1.0
 ENOUGH = 50
 """How often the metadata of a broker may lag."""

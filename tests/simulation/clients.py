@@ -16,7 +16,6 @@ from barnabas.errors import (
     DuplicateSequenceNumber,
     KafkaError,
     LeaderNotAvailable,
-    NotController,
     TopicAlreadyExists,
 )
 from barnabas.peers.network import NetworkPeers
@@ -27,6 +26,7 @@ from barnabas.records.record import records_of
 from barnabas.wire.message import Request
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import ProduceRequest
@@ -46,6 +46,9 @@ CONFIG = {
     "connections.max.idle.ms": 600_000,
     "socket.connection.setup.timeout.ms": 2000,
 }
+
+SET = 0
+"""The operation that sets a config."""
 
 Place = tuple[str, int]
 
@@ -122,25 +125,35 @@ def check(code: int) -> None:
 
 
 class Admin(Client):
-    """Creates the topics for the other clients."""
+    """Prepares a cluster for the other clients. It repeats each request until it has succeeded."""
 
     async def create(self, topics: Mapping[str, int], *, replicas: int, configs: Mapping[str, str]) -> None:
-        """Creates topics with these partition counts; repeats the request until they exist."""
+        """Creates topics with these partition counts."""
         new = CreateTopicsRequest.CreatableTopic
         config = new.CreatableTopicConfig
         for name, partitions in topics.items():
             wanted = new(name=name, num_partitions=partitions, replication_factor=replicas, assignments=[], configs=[])
             wanted.configs = [config(name=key, value=value) for key, value in configs.items()]
             request = CreateTopicsRequest(topics=[wanted], timeout_ms=REQUEST_MS, validate_only=False)
-            while True:
-                try:
-                    answer = await self.ask(self.random.choice(self.brokers), request)
-                    code = answer.topics[0].error_code
-                    if code in (NONE, TopicAlreadyExists.code):
-                        break
-                    check(code)
-                except (KafkaError, NotController):
-                    await self.pause()
+            await self._repeat(request, lambda answer: answer.topics[0].error_code)
+
+    async def configure(self, resource_type: int, name: str, configs: Mapping[str, str]) -> None:
+        """Sets configs of a resource."""
+        kind = IncrementalAlterConfigsRequest.AlterConfigsResource
+        wanted = [kind.AlterableConfig(name=key, config_operation=SET, value=value) for key, value in configs.items()]
+        resource = kind(resource_type=resource_type, resource_name=name, configs=wanted)
+        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+        await self._repeat(request, lambda answer: answer.responses[0].error_code)
+
+    async def _repeat(self, request: Request, error_of: Callable[[Any], int]) -> None:
+        while True:
+            try:
+                code = error_of(await self.ask(self.random.choice(self.brokers), request))
+                if code in (NONE, TopicAlreadyExists.code):
+                    return
+                check(code)
+            except KafkaError:
+                await self.pause()
 
 
 @dataclass(slots=True)
@@ -245,6 +258,7 @@ class Consumer(Client):
         self.positions = dict.fromkeys(places, 0)
         self.committed = committed
         self.ends: dict[Place, int] = {}  #: the high watermarks of the last responses
+        self.found: list[tuple[str, int, int]] = []  #: the records of the last response: key, offset, value
 
     async def run(self) -> None:
         while not self.is_stopping:
@@ -290,16 +304,7 @@ class Consumer(Client):
                     if record.offset >= self.positions[place]:
                         found.append((key, record.offset, int(record.value or b"-1")))
             self.positions[place] = max(self.positions[place], batch.last_offset + 1)
+        self.found = found
         if found:
             poll = Poll(self.name, self.committed, found, self.loop.now)
             self.history.add(Operation(self.name, POLL, OK, start, self.loop.now, polls=[poll]))
-
-
-async def read_to_end(reader: Consumer, seconds: float) -> dict[Place, str]:
-    """Reads all partitions to their ends. Returns the reason for each whose end cannot be reached."""
-    give_up = reader.loop.now + seconds
-    for place in reader.positions:
-        while not (await reader.read(place) and reader.positions[place] >= reader.ends[place]):
-            if reader.loop.now > give_up:
-                return {place: f"at {reader.positions[place]} of {reader.ends.get(place)} after {seconds} s"}
-    return {}

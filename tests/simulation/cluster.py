@@ -40,6 +40,13 @@ CONFIGS: Mapping[str, str] = {
     "group.consumer.heartbeat.interval.ms": "500",
     "group.consumer.session.timeout.ms": "4000",
     "group.consumer.min.session.timeout.ms": "1000",
+    "group.min.session.timeout.ms": "1000",
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.min.heartbeat.interval.ms": "500",
+    "group.share.session.timeout.ms": "4000",
+    "group.share.min.session.timeout.ms": "1000",
+    "group.share.record.lock.duration.ms": "3000",
+    "group.share.min.record.lock.duration.ms": "1000",
 }
 """The configs of all nodes. Kafka's times are shortened, so that a minute has many failures."""
 

@@ -20,9 +20,12 @@ from barnabas.cluster.quorum.raft_voter import RaftVoter
 from barnabas.cluster.replication.followers import Followers
 from barnabas.cluster.replication.partition import Partition
 from barnabas.coordinators.runtime import CoordinatorRuntime
-from barnabas.errors import KafkaError, NotLeaderOrFollower
+from barnabas.coordinators.shard import ShardContext, State
+from barnabas.errors import KafkaError, NotCoordinator, NotLeaderOrFollower
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerState
+from barnabas.offsets.group_offsets import GroupOffsets
+from barnabas.share.partition import SharePartition
 from barnabas.transactions import shard
 from barnabas.transactions.completion import Completion
 
@@ -271,6 +274,56 @@ def never_resign(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(CoordinatorRuntime, "resign", lambda self, index: None)
 
 
+def answer_when_resigned(patch: pytest.MonkeyPatch) -> None:
+    """A coordinator goes on answering when another node leads its partition, and writes nothing."""
+    resign, shard_of, append = CoordinatorRuntime.resign, CoordinatorRuntime.shard, ShardContext.append
+    given_up: dict[tuple[int, int], Any] = {}  # by runtime and partition
+
+    def kept(self: CoordinatorRuntime[Any], index: int) -> None:
+        context = self._contexts.get(index)
+        if context is not None and context.state is State.ACTIVE:
+            given_up[id(self), index] = context
+            context.state = State.FAILED
+            self._contexts.pop(index)
+        else:
+            resign(self, index)
+
+    def shard(self: CoordinatorRuntime[Any], key: str) -> Any:
+        try:
+            return shard_of(self, key)
+        except NotCoordinator:
+            context = given_up.get((id(self), self.partition_of(key)))
+            if context is None:
+                raise
+            return context.shard
+
+    def write(self: ShardContext[Any], batch: bytes, now_ms: int, written: Any, **options: Any) -> None:
+        if self in given_up.values():
+            written(None)
+        else:
+            append(self, batch, now_ms, written, **options)
+
+    patch.setattr(CoordinatorRuntime, "resign", kept)
+    patch.setattr(CoordinatorRuntime, "shard", shard)
+    patch.setattr(ShardContext, "append", write)
+
+
+def commit_aborted_offsets(patch: pytest.MonkeyPatch) -> None:
+    """A group coordinator commits the offsets of a transaction that was aborted."""
+    proper = GroupOffsets.end
+    patch.setattr(GroupOffsets, "end", lambda self, transaction, is_commit: proper(self, transaction, True))
+
+
+def show_unstable_offsets(patch: pytest.MonkeyPatch) -> None:
+    """OffsetFetch returns committed offsets that an open transaction may change (KIP-447)."""
+    patch.setattr(GroupOffsets, "unstable", lambda self, group_id: ())
+
+
+def accept_without_writing(patch: pytest.MonkeyPatch) -> None:
+    """The leader of a share partition does not write what was acknowledged."""
+    patch.setattr(SharePartition, "_write_runs", lambda self, runs, done: done(None))
+
+
 MISTAKES: dict[str, Plant] = {
     each.__name__: each
     for each in (
@@ -301,6 +354,10 @@ MISTAKES: dict[str, Plant] = {
         lose_markers,
         forget_what_was_decided,
         never_resign,
+        answer_when_resigned,
+        commit_aborted_offsets,
+        show_unstable_offsets,
+        accept_without_writing,
     )
 }
 

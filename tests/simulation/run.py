@@ -5,9 +5,8 @@ Knows nothing of how runs are selected and shown.
 
 import asyncio
 import gc
-import itertools
 import logging
-from collections.abc import Callable, Container, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -15,18 +14,14 @@ from typing import Any
 
 from tests.history.checker import judge
 from tests.history.records import History
-from tests.simulation.changes import Changer
-from tests.simulation.clients import Admin, Client, Consumer, Place, Producer, read_to_end
+from tests.simulation.casts import Cast
 from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
 from tests.simulation.faults import Fault, Faults
-from tests.simulation.groups import Committed, Member
 from tests.simulation.invariants import Broken, Invariants
 from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
 from tests.simulation.plans import KINDS, plan
-from tests.simulation.transactional import TransactionalProducer
 
 SHAPES = ((COMBINED,) * 3, (CONTROLLER,) + (BROKER,) * 3, (CONTROLLER,) * 3 + (BROKER,) * 3)
-TOPICS = {"orders": 2, "payments": 1}
 CHECK_S = 0.01
 """The interval of the checks of invariants, in seconds."""
 SETTLE_S = 60
@@ -74,8 +69,7 @@ class Run:
         roles = roles or self.random.choice(SHAPES)
         self.cluster = SimulatedCluster(self.loop, Random(self.random.getrandbits(64)), roles, trace=trace)
         self.invariants = Invariants(self.cluster)
-        self.values = itertools.count(1)
-        self.clients: list[Client] = []
+        self.cast = Cast(self.cluster, self.outcome.history, self._chance())
 
     def execute(self) -> Outcome:
         """Executes the run."""
@@ -112,50 +106,20 @@ class Run:
             await asyncio.sleep(CHECK_S)
 
     async def _run(self) -> None:
-        history = self.outcome.history
         await self._within(60, self.cluster.start(), "the cluster does not start")
-        admin = Admin("admin", self.cluster, history, self._chance())
-        await self._within(30, self._as(admin, admin.create(TOPICS, replicas=3, configs={})), "no topic is created")
-        places: list[Place] = [(topic, index) for topic, count in TOPICS.items() for index in range(count)]
-        self._start_clients(places)
+        await self._within(30, self.cast.prepare(), "no topic is created")
+        self.cast.start()
         await self._go_wrong()
-        for client in self.clients:
+        for client in self.cast.clients:
             client.is_stopping = True
         await self._ended(SETTLE_S)
-        for committed in (True, False):
-            name = f"end-{committed}"
-            reader = Consumer(name, self.cluster, history, self._chance(), places=places, committed=committed)
-            stuck = await self._as(reader, read_to_end(reader, SETTLE_S))
-            history.stuck |= {f"{place[0]}-{place[1]}": reason for place, reason in stuck.items()}
-
-    def _start_clients(self, places: list[Place]) -> None:
-        def value() -> int:
-            return next(self.values)
-
-        common, orders = (self.cluster, self.outcome.history), [place for place in places if place[0] == "orders"]
-        for number in range(2):
-            self.clients.append(Producer(f"producer-{number}", *common, self._chance(), places=orders, values=value))
-            reader = Consumer(f"consumer-{number}", *common, self._chance(), places=places, committed=number == 0)
-            self.clients.append(reader)
-        for number in range(2):
-            name = f"transactional-{number}"
-            self.clients.append(TransactionalProducer(name, *common, self._chance(), places=places, values=value))
-        committed = Committed()
-        for number in range(2):
-            self.clients.append(
-                Member(
-                    f"member-{number}", *common, self._chance(), group="group", topics=["orders"], committed=committed
-                )
-            )
-        self.clients.append(Changer("changer", *common, self._chance(), places=places))
-        for client in self.clients:
-            client.start()
+        await self.cast.conclude(SETTLE_S)
 
     async def _go_wrong(self) -> None:
         """Runs for the time of the run, with its faults."""
         begin, end, chance = self.loop.now, self.loop.now + self.seconds, self._chance()
         if self.faulty:
-            faults = Faults(self.cluster, [client.name for client in self.clients], KINDS, self.invariants.votes)
+            faults = Faults(self.cluster, [client.name for client in self.cast.clients], KINDS, self.invariants.votes)
             found = plan(chance, list(self.cluster.nodes), begin, end)
             chosen = self.outcome.faults
             chosen |= {number: fault for number, fault in enumerate(found) if number not in self.left_out}
@@ -172,7 +136,7 @@ class Run:
             await asyncio.sleep(0.1)
 
     async def _ended(self, seconds: float) -> None:
-        tasks = {client.name: client.task for client in self.clients if client.task is not None}
+        tasks = {client.name: client.task for client in self.cast.clients if client.task is not None}
         await asyncio.wait(tasks.values(), timeout=seconds)
         for name, task in tasks.items():
             if not task.done():
@@ -182,10 +146,6 @@ class Run:
 
     def _chance(self) -> Random:
         return Random(self.random.getrandbits(64))
-
-    def _as(self, client: Client, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
-        """Runs the work as the client."""
-        return self.loop.create_task(work, context=client.life.context)
 
     async def _within(self, seconds: float, work: Any, complaint: str) -> None:
         try:

@@ -5,7 +5,8 @@ Knows nothing of faults. Its transactions are in the history with their outcomes
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from barnabas.errors import DuplicateSequenceNumber, KafkaError
@@ -39,16 +40,17 @@ class TransactionalProducer(CoordinatedClient):
     async def run(self) -> None:
         while not self.is_stopping:
             try:
-                await self._init()
+                await self.init()
                 while not self.is_stopping:
-                    await self._transaction()
+                    await self._work()
                     await self.pause(RATE_S)
             except KafkaError:
                 await self.pause()
 
     # ------------------------------------------------------------ requests
 
-    async def _init(self) -> None:
+    async def init(self) -> None:
+        """Ends what is open, and begins anew. :raises KafkaError: it cannot"""
         request = InitProducerIdRequest(transactional_id=self.name, transaction_timeout_ms=self.timeout_ms)
         self._go_on(await self.insist(lambda: self.ask_coordinator(request, top_error)))
 
@@ -59,22 +61,31 @@ class TransactionalProducer(CoordinatedClient):
 
     # ------------------------------------------------------------ transactions
 
-    async def _transaction(self) -> None:
-        """Runs one transaction. :raises KafkaError: it has failed, or its outcome is unknown"""
+    @contextmanager
+    def transaction(self) -> Iterator[Operation]:
+        """Records a transaction in the history when it ends."""
         producer = f"{self.name}/{self.producer_id}/{self.epoch}"
         operation = Operation(self.name, TRANSACTION, FAIL, self.loop.now, producer=producer)
         try:
-            for _ in range(self.random.choice((1, 2, 3, 5))):
-                await self._send(self.random.choice(self.places), operation)
-                if self.random.random() < 0.3:
-                    await self.pause()
-            await self._end(operation, committed=self.random.random() < 0.7)
+            yield operation
         finally:
             operation.end = self.loop.now
             self.history.add(operation)
 
-    async def _send(self, place: Place, operation: Operation) -> None:
-        sends = [Send(f"{place[0]}-{place[1]}", self.values()) for _ in range(self.random.choice((1, 1, 2)))]
+    async def _work(self) -> None:
+        """Runs one transaction. :raises KafkaError: it has failed, or its outcome is unknown"""
+        with self.transaction() as operation:
+            for _ in range(self.random.choice((1, 2, 3, 5))):
+                place = self.random.choice(self.places)
+                count = self.random.choice((1, 1, 2))
+                sends = [Send(f"{place[0]}-{place[1]}", self.values()) for _ in range(count)]
+                await self.send(place, sends, operation)
+                if self.random.random() < 0.3:
+                    await self.pause()
+            await self.end(operation, committed=self.random.random() < 0.7)
+
+    async def send(self, place: Place, sends: list[Send], operation: Operation) -> None:
+        """Sends a batch. :raises KafkaError: it is not acknowledged"""
         operation.sends += sends
         data = build_batch(
             [(None, str(send.value).encode(), self.clock.time_ms()) for send in sends],
@@ -104,7 +115,8 @@ class TransactionalProducer(CoordinatedClient):
             raise
         return int(response.base_offset)
 
-    async def _end(self, operation: Operation, *, committed: bool) -> None:
+    async def end(self, operation: Operation, *, committed: bool) -> None:
+        """Ends the transaction. :raises KafkaError: its outcome is unknown"""
         request = EndTxnRequest(
             transactional_id=self.name, producer_id=self.producer_id, producer_epoch=self.epoch, committed=committed
         )

@@ -1,0 +1,155 @@
+"""The clients of a run: those that each seed has, and groups of some kinds.
+
+Knows nothing of faults. A seed pays only for the clients that it has.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from tests.history.records import History, Transform
+from tests.simulation.changes import Changer
+from tests.simulation.clients import PAUSE_S, Admin, Client, Consumer, Place, Producer
+from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.groups import Group, GroupMember, OffsetsClient
+from tests.simulation.members import ClassicMember, ConsumerMember
+from tests.simulation.sharing import ShareGroup, ShareMember
+from tests.simulation.transactional import TransactionalProducer
+from tests.simulation.transforming import Transforms
+
+TOPICS = {"orders": 2, "payments": 1}
+TOTALS = {"totals": 1}
+CONSUMER, CLASSIC, TRANSFORM, SHARE = "consumer group", "classic group", "transform", "share group"
+GROUPS = ((CONSUMER,), (CLASSIC,), (TRANSFORM,), (SHARE,), (CONSUMER, SHARE), (CLASSIC, TRANSFORM))
+"""The groups of a seed, one of these."""
+GROUP_CONFIGS = 32
+"""The resource type of groups."""
+
+
+class Cast:
+    """The clients of a run.
+
+    :param random: the chance of the run, of which each client gets its own
+    """
+
+    def __init__(self, cluster: SimulatedCluster, history: History, random: Random) -> None:
+        self.cluster, self.history, self.random = cluster, history, random
+        self.groups = random.choice(GROUPS)
+        self.topics = TOPICS | (TOTALS if TRANSFORM in self.groups else {})
+        self.places: list[Place] = [(topic, index) for topic, count in self.topics.items() for index in range(count)]
+        self.clients: list[Client] = []
+        self._inputs = [place for place in self.places if place[0] == "orders"]
+        self._written = [place for place in self.places if place[0] in TOPICS]
+        self._values = itertools.count(1)
+        self._transforming: Group | None = None
+        self._sharing: ShareGroup | None = None
+
+    def _new(self, kind: Callable[..., Any], name: str, **settings: Any) -> Any:
+        """Returns a client with its own chance."""
+        return kind(name, self.cluster, self.history, Random(self.random.getrandbits(64)), **settings)
+
+    def _value(self) -> int:
+        return next(self._values)
+
+    # ------------------------------------------------------------ the beginning
+
+    async def prepare(self) -> None:
+        """Creates the topics."""
+        admin = self._new(Admin, "admin")
+        await self._as(admin, self._create(admin))
+
+    async def _create(self, admin: Admin) -> None:
+        if SHARE in self.groups:  # whoever knows the topics knows that
+            await admin.configure(GROUP_CONFIGS, "share", {"share.auto.offset.reset": "earliest"})
+        await admin.create(self.topics, replicas=3, configs={})
+
+    def start(self) -> None:
+        """Starts all clients."""
+        for number in range(2):
+            self._add(Producer, f"producer-{number}", places=self._inputs, values=self._value)
+            self._add(Consumer, f"consumer-{number}", places=self.places, committed=number == 0)
+        for number in range(2):
+            self._add(TransactionalProducer, f"transactional-{number}", places=self._written, values=self._value)
+        for kind in self.groups:
+            self._add_group(kind)
+        self._add(Changer, "changer", places=self.places)
+        for client in self.clients:
+            client.start()
+
+    def _add(self, kind: Callable[..., Any], name: str, **settings: Any) -> None:
+        self.clients.append(self._new(kind, name, **settings))
+
+    def _add_group(self, kind: str) -> None:
+        """Adds two members of a group."""
+        if kind == SHARE:
+            self._sharing = ShareGroup("share", ["orders"])
+            for number in range(2):
+                self._add(ShareMember, f"sharer-{number}", group=self._sharing)
+            return
+        is_classic = kind == CLASSIC or (kind == TRANSFORM and self.random.random() < 0.5)
+        member = ClassicMember if is_classic else ConsumerMember
+        group = Group("transform" if kind == TRANSFORM else "group", self._inputs)
+        for number in range(2):
+            if kind == TRANSFORM:
+                self._transforming = group
+                self._add_transformer(member, number, group)
+            else:
+                self._add(member, f"member-{number}", group=group)
+
+    def _add_transformer(self, member: type[GroupMember], number: int, group: Group) -> None:
+        outputs = [place for place in self.places if place[0] in TOTALS]
+        producer = self._new(TransactionalProducer, f"transformer-{number}", places=outputs, values=self._value)
+        self._add(member, f"transformer-{number}", group=group, job=Transforms(producer, outputs, self._value))
+
+    # ------------------------------------------------------------ the end
+
+    async def conclude(self, seconds: float) -> None:
+        """Reads all partitions to their ends, and asks for what the groups have come to."""
+        for committed in (True, False):
+            reader = self._new(Consumer, f"end-{committed}", places=self.places, committed=committed)
+            stuck = await self._as(reader, read_to_end(reader, seconds))
+            self.history.stuck |= {f"{place[0]}-{place[1]}": reason for place, reason in stuck.items()}
+        if self._transforming is not None:
+            client = self._new(OffsetsClient, "end-offsets", group=self._transforming)
+            offsets = await self._as(client, client.offsets())
+            committed_offsets = {f"{topic}-{index}": offset for (topic, index), offset in offsets.items()}
+            outputs = [f"{topic}-{index}" for topic, index in self.places if topic in TOTALS]
+            self.history.transforms.append(Transform(list(committed_offsets), outputs, committed_offsets))
+        if self._sharing is not None:
+            await self._share_to_end(self._sharing, seconds)
+
+    async def _share_to_end(self, group: ShareGroup, seconds: float) -> None:
+        """Waits until each record was acquired. :raises AssertionError: some are not for a long time"""
+        wanted: dict[Place, set[int]] = {place: set() for place in self._inputs}
+        for _, poll in self.history.polls():
+            for key, offset, _ in poll.records:
+                topic, _, index = key.rpartition("-")
+                if (topic, int(index)) in wanted:
+                    wanted[topic, int(index)].add(offset)
+        member = self._new(ShareMember, "end-sharer", group=group, is_thorough=True)
+        member.start()
+        give_up = self.cluster.loop.now + seconds
+        while missing := {place: left for place, each in wanted.items() if (left := each - group.acquired[place])}:
+            if self.cluster.loop.now > give_up:
+                raise AssertionError(f"{group.name} never gets {missing}")
+            if member.task.done():
+                await member.task
+            await asyncio.sleep(PAUSE_S)
+        member.is_stopping = True
+        await member.task
+
+    def _as(self, client: Client, work: Any) -> "asyncio.Task[Any]":
+        """Runs the work as the client."""
+        return self.cluster.loop.create_task(work, context=client.life.context)
+
+
+async def read_to_end(reader: Consumer, seconds: float) -> dict[Place, str]:
+    """Reads all partitions to their ends. Returns the reason for each whose end cannot be reached."""
+    give_up = reader.loop.now + seconds
+    for place in reader.positions:
+        while not (await reader.read(place) and reader.positions[place] >= reader.ends[place]):
+            if reader.loop.now > give_up:
+                return {place: f"at {reader.positions[place]} of {reader.ends.get(place)} after {seconds} s"}
+    return {}
