@@ -154,6 +154,7 @@ def seen_as_json(seen: SeenRequest) -> dict[str, Any]:
         "time_ms": seen.time_ms,
         "size": seen.size,
         "connection": seen.connection,
+        "node": seen.node,
         "client_id": seen.client_id,
         "client_software_name": seen.client_software_name,
         "client_software_version": seen.client_software_version,
@@ -197,11 +198,17 @@ RECORD: Final = fields(
     value_base64=TEXT, headers=array(fields(("name",), name=TEXT, value=TEXT, value_base64=TEXT)),
 )  # fmt: skip
 SEEN: Final = fields(
-    api=TEXT, version=WHOLE, time_ms=WHOLE, size=WHOLE, connection=WHOLE, client_id=TEXT, client_software_name=TEXT,
-    client_software_version=TEXT, error=TEXT, request=fields(), answer=fields(),
+    number=WHOLE, api=TEXT, version=WHOLE, time_ms=WHOLE, size=WHOLE, connection=WHOLE, node=WHOLE, client_id=TEXT,
+    client_software_name=TEXT, client_software_version=TEXT, error=TEXT, request=fields(), answer=fields(),
 )  # fmt: skip
 CONNECTION: Final = fields(
-    number=WHOLE, host=TEXT, port=WHOLE, principal=TEXT, client_software_name=TEXT, client_software_version=TEXT
+    number=WHOLE,
+    host=TEXT,
+    port=WHOLE,
+    principal=TEXT,
+    client_software_name=TEXT,
+    client_software_version=TEXT,
+    node=WHOLE,
 )
 BROKER: Final = fields(bootstrap_servers=TEXT, node_id=WHOLE, cluster_id=TEXT, topics=WHOLE, connections=WHOLE)
 STATE: Final = fields(("id",), id=TEXT)

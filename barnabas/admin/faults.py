@@ -4,13 +4,12 @@ Knows nothing of how rules are applied (:mod:`barnabas.faults`).
 """
 
 import asyncio
-import dataclasses
+import typing
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from barnabas.admin.endpoints import (
-    ANY,
     NUMBER,
     SWITCH,
     TEXT,
@@ -23,28 +22,31 @@ from barnabas.admin.endpoints import (
     fields,
 )
 from barnabas.faults import scenarios
-from barnabas.faults.rules import Action, Match, Rule, When
+from barnabas.faults.parts import OTHERS, Action, Match, Other, When
+from barnabas.faults.rules import Rule
 from barnabas.testing.turning import BrokerClock, moment_of
 
 LOOK_S: Final = 0.005
 LONGEST_WAIT_S: Final = 300.0
 
-RULES_OF: Final = ("during", "after")  #: fields that name another rule by its number
 NOT_BY_HTTP: Final = ("edit",)  #: is a function
 
-SCHEMAS: Final = {"str": TEXT, "int": WHOLE, "float": NUMBER, "bool": SWITCH, "Rule": WHOLE, "tuple": array(ANY)}
+TYPES: Final = {str: "string", int: "integer", float: "number", bool: "boolean", tuple: "array", Other: "integer"}
 
 
-def _schema_of(annotation: str) -> Mapping[str, Any]:
-    return next((schema for name, schema in SCHEMAS.items() if name in str(annotation)), ANY)
+def _schema_of(hint: Any) -> Mapping[str, Any]:
+    """Returns the schema of a part of a rule, which may be of several types."""
+    kinds = [typing.get_origin(each) or each for each in typing.get_args(hint) or (hint,)]
+    names = [TYPES[kind] for kind in kinds if kind in TYPES]
+    return {"type": names[0] if len(names) == 1 else names}
 
 
 RULE: Final = fields(
     **{
-        field.name: _schema_of(str(field.type).replace("<class '", "").replace("'>", ""))
+        name: _schema_of(hint)
         for part in (Match, When, Action)
-        for field in dataclasses.fields(part)
-        if field.name not in NOT_BY_HTTP
+        for name, hint in typing.get_type_hints(part).items()
+        if name not in NOT_BY_HTTP
     }
 )
 SET_RULE: Final = fields(("id", "rule", "hits", "calls"), id=WHOLE, rule=TEXT, hits=WHOLE, calls=WHOLE)
@@ -75,7 +77,7 @@ def _given(request: AdminRequest, body: dict[str, Any]) -> dict[str, Any]:
     for name in NOT_BY_HTTP:
         if name in given:
             raise Refused(400, f"{name} is a function: only a test in Python can give it")
-    for name in RULES_OF:
+    for name in OTHERS:
         if name in given:
             given[name] = _rule(request, given[name])
     if isinstance(given.get("coordinator"), list):

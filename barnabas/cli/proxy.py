@@ -19,14 +19,14 @@ from barnabas.clock import SystemClock
 from barnabas.config.validators import ConfigError
 from barnabas.diagnosis import DEFAULT_PORT, Address
 from barnabas.faults.naming import ImpossibleRule
-from barnabas.faults.script import parse
+from barnabas.faults.script import rules_of
 from barnabas.proxy.connecting import connect_by
 from barnabas.proxy.gateway import Gateway
 from barnabas.proxy.observing import Filter, Observing, Sink
 from barnabas.proxy.printing import Printer
 from barnabas.proxy.proxy import Proxy
 from barnabas.proxy.recording import Recorder
-from barnabas.proxy.rules import watch
+from barnabas.proxy.rules import ProxyRules, watch
 from barnabas.proxy.running import run
 from barnabas.proxy.withheld import Records, Withholding, change_of
 
@@ -88,12 +88,12 @@ def proxy(
         connect = connect_by(properties, loop, Random())
         made = Proxy(servers, connect, host=host, port=port, advertised_host=advertise)
         made.on_gateway = _announce_node
-        if rules:
-            watch(made, rules, loop, Random(seed))
+        if script:
+            watch(made, script, loop, Random(seed))
         observe(made, file, **observed)
         return made
 
-    rules = read_rules(faults) if faults else []
+    script = read_script(faults) if faults else ""
     try:
         with opened(record) as file:
             run(make, lambda made: click.echo(f"{listen.rpartition(':')[0] or '*'}:{made.port} leads to {to}"))
@@ -140,12 +140,14 @@ def _announce_node(gateway: Gateway) -> None:
     click.echo(f"{gateway.nodes[0]} is reached at port {gateway.port}")
 
 
-def read_rules(path: str) -> list[dict[str, Any]]:
-    """Returns the rules of a file. :raises click.ClickException: it cannot be read, or a line is not a rule"""
+def read_script(path: str) -> str:
+    """Returns the rules of a file as text. :raises click.ClickException: it cannot be read, or a line is not a rule"""
     try:
-        return parse(Path(path).read_text("utf-8"))
+        script = Path(path).read_text("utf-8")
+        rules_of(script, ProxyRules(SystemClock(), Random()).possible)
     except (OSError, UnicodeDecodeError, ImpossibleRule) as error:
         raise click.ClickException(f"{path}: {error}") from None
+    return script
 
 
 def listening(text: str) -> tuple[str, int]:

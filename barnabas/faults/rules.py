@@ -8,19 +8,17 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from random import Random
 from types import TracebackType
 from typing import Any, Final, Self
 
-from barnabas.api_handlers.registry import APIS
 from barnabas.clock import Clock
-from barnabas.errors import KafkaError
-from barnabas.faults.naming import ImpossibleRule, api_name, find_api, find_error, nearest
-from barnabas.faults.placing import has_place
-from barnabas.faults.subjects import Subjects, can_name
+from barnabas.faults.checking import checked
+from barnabas.faults.naming import ImpossibleRule, api_name, nearest
+from barnabas.faults.parts import ACTIONS, BAD_TLS, MATCHES, NEW, WHENS, Action, Match, When
+from barnabas.faults.subjects import Subjects
 from barnabas.wire.message import Request, Response
-from barnabas.wire.schema import Versions
 
 logger = logging.getLogger(__name__)
 
@@ -37,85 +35,34 @@ class Call:
     client_id: str | None
     principal: str
     connection: int
+    node: int | None
     request: Request
     subjects: Subjects
-
-
-@dataclass(frozen=True, kw_only=True)
-class Match:
-    """Which requests a rule matches; None matches any."""
-
-    api: str | int | None = None
-    versions: str | int | None = None
-    client_id: str | None = None
-    principal: str | None = None
-    connection: int | None = None
-    topic: str | None = None
-    partition: int | None = None
-    group: str | None = None
-    transactional_id: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class When:
-    """On which of the matching requests a rule fires."""
-
-    nth: int | None = None
-    first: int | None = None
-    every: int | None = None
-    probability: float | None = None
-    since: float | None = None  #: not before so many seconds after the rule was set
-    seconds: float | None = None  #: no longer than so many seconds after the rule was set
-    during: "Rule | None" = None  #: only while that rule is in force
-    after: "Rule | None" = None  #: only once that rule has fired
-
-
-@dataclass(frozen=True, kw_only=True)
-class Action:
-    """What a rule does when it fires."""
-
-    error: str | int | type[KafkaError] | None = None
-    handled: bool = False  #: the response has the error although the handler runs
-    delay: float = 0.0
-    delay_after: float = 0.0
-    cut: str | None = None
-    silent: str | None = None
-    drip: int | None = None
-    correlation_id: int | None = None
-    throttle_ms: int | None = None
-    leader: int | None = None
-    coordinator: tuple[int, str, int] | None = None
-    answer_version: int | None = None  #: the response is encoded in that version, whatever the version of the request
-    stale: bool = False
-    edit: Callable[[Any], object] | None = None
-    refuse: bool = False
-    tls: str | None = None
-
-
-MATCHES, WHENS, ACTIONS = ([each.name for each in fields(part)] for part in (Match, When, Action))
-CUTS: Final = ("before", "after", "half")
-SILENCES: Final = ("before", "after")
-BAD_TLS: Final = {"garbage": b"220 mail.example.com ESMTP\r\n", "alert": b"\x15\x03\x03\x00\x02\x02\x28", "cut": b""}
-"""The bytes that are sent instead of a handshake: no TLS, the alert handshake_failure, or nothing."""
-LEADER_APIS: Final = ("Metadata", "DescribeTopicPartitions")
 
 
 class Rule:
     """One rule, which counts how often it has fired. At the end of a ``with`` block it is removed."""
 
-    def __init__(self, owner: "Rules", match: Match, when: When, action: Action, began: float, number: int = 0) -> None:
-        self.number = number  #: of the rules of one broker, from 1 on
+    def __init__(self, owner: "Rules", match: Match, when: When, action: Action) -> None:
+        self.number = 0  #: of the rules of one broker, from 1 on
         self.match, self.when, self.action = match, when, action
         self._owner = owner
-        self._began = began
-        self.api = None if match.api is None else find_api(match.api)
-        self.versions = None if match.versions is None else Versions.parse(str(match.versions))
-        self.error = None if action.error is None else find_error(action.error)
+        self._began = 0.0
+        self.api, self.versions, self.error = checked(match, when, action)
         self.calls = 0  #: requests that matched
         self.hits = 0  #: requests that it fired on
         self.is_lifted = False
+        self._first_connection: int | None = None  # that was opened since the rule was set
+        self._opened = 0  # how many were opened since
         self._changed = threading.Condition()
-        check(self)
+
+    def begin(self, number: int, now: float) -> None:
+        """Puts the rule in force, under a number."""
+        self.number, self._began = number, now
+
+    def set(self) -> None:
+        """Sets a rule that :meth:`Rules.possible` has made."""
+        self._owner.set(self)
 
     def wait_for_hits(self, hits: int = 1, timeout: float = 10.0) -> None:
         """Returns once the rule has fired that often. :raises TimeoutError: it has not in ``timeout`` seconds"""
@@ -178,11 +125,31 @@ class Rule:
             and (self.versions is None or call.version in self.versions)
             and match.client_id in (None, call.client_id)
             and match.principal in (None, call.principal)
-            and match.connection in (None, call.connection)
+            and match.node in (None, call.node)
+            and self._is_connection(call.connection)
             and (match.group is None or match.group in subjects.groups)
             and (match.transactional_id is None or match.transactional_id in subjects.transactional_ids)
             and (not self.is_about_entries or any(self.names(*each) for each in subjects.topics))
         )
+
+    def opened(self, connection: int) -> None:
+        """Receives each new connection."""
+        self._opened += 1
+        wanted = self.match.connection
+        if isinstance(wanted, str) and self._first_connection is None and self._opened == _place(wanted):
+            self._first_connection = connection
+
+    def _is_connection(self, connection: int) -> bool:
+        wanted = self.match.connection
+        if not isinstance(wanted, str):
+            return wanted in (None, connection)
+        if self._first_connection is None:
+            return False
+        return connection >= self._first_connection if wanted == NEW else connection == self._first_connection
+
+    def refuses(self, connection: int, node: int | None) -> bool:
+        """Returns whether the rule is about the refusal of that connection."""
+        return self.action.refuse and self.match.node in (None, node) and self._is_connection(connection)
 
     def fires(self, now: float, random: Random) -> bool:
         """Counts a request that matches. Returns whether the rule fires on it."""
@@ -212,68 +179,29 @@ def _shown(value: object) -> object:
     return value.__name__ if isinstance(value, type) else value
 
 
-def check(rule: Rule) -> None:
-    """Refuses a rule that can never match or that does nothing. :raises ImpossibleRule: with what would be right"""
-    match, action = rule.match, rule.action
-    if action == Action():
-        raise ImpossibleRule(f"the rule does nothing: say one of {', '.join(ACTIONS)}")
-    for value, possible, name in (
-        (action.cut, CUTS, "cut"), (action.silent, SILENCES, "silent"), (action.tls, tuple(BAD_TLS), "tls"),
-    ):  # fmt: skip
-        if value is not None and value not in possible:
-            raise ImpossibleRule(f"{name}={value!r} is none of {', '.join(possible)}")
-    if action.refuse and any(getattr(match, name) is not None for name in MATCHES if name != "connection"):
-        raise ImpossibleRule("refuse is about new connections, before their first request: match none, or connection")
-    if action.tls is not None and match != Match():
-        raise ImpossibleRule("tls is about new connections, before anything is known of the client: match none")
-    for name in ("nth", "first", "every"):
-        if getattr(rule.when, name) is not None and getattr(rule.when, name) < 1:
-            raise ImpossibleRule(f"{name} counts from 1 on")
-    if rule.when.since is not None and rule.when.seconds is not None and rule.when.since >= rule.when.seconds:
-        raise ImpossibleRule("since is the begin and seconds the end, both counted from the moment the rule is set")
-    if action.answer_version is not None and rule.api is None:
-        raise ImpossibleRule("answer_version is a version of one API: name the api")
-    if action.drip is not None and action.drip < 1:
-        raise ImpossibleRule("drip is a number of bytes a second, 1 or more")
-    if action.handled and rule.error is None:
-        raise ImpossibleRule("handled=True says that the handler runs before an error is told: name the error")
-    needed = LEADER_APIS if action.leader is not None else ("FindCoordinator",) if action.coordinator else ()
-    if needed and (rule.api is None or api_name(rule.api.key) not in needed):
-        raise ImpossibleRule(f"only answers to {' and '.join(needed)} say that: api={needed[0]!r}")
-    if rule.api is not None:
-        _check_api(rule)
-
-
-def _check_api(rule: Rule) -> None:
-    assert rule.api is not None
-    api, name = rule.api, api_name(rule.api.key)
-    versions = rule.versions or api.versions
-    if versions.last < api.versions.first or versions.first > api.versions.last:
-        raise ImpossibleRule(f"{name} is answered in versions {api.versions}, not {versions}")
-    for subject in ("topic", "partition", "group", "transactional_id"):
-        if getattr(rule.match, subject) is not None and not can_name(api.request, subject):
-            able = [api_name(key) for key, each in APIS.items() if can_name(each.request, subject)]
-            raise ImpossibleRule(f"a request of {name} names no {subject}; these do: {', '.join(able)}")
-    if rule.error is not None and not has_place(api.request, versions):
-        raise ImpossibleRule(f"the answer to {name} has no place for an error in versions {versions}; cut it instead")
-    answered = rule.action.answer_version
-    if answered is not None and answered not in api.versions:
-        raise ImpossibleRule(f"{name} is answered in versions {api.versions}, not {answered}")
-    if rule.action.throttle_ms is not None and not any(
-        field.name == "throttle_time_ms" for field in api.request.response.wire_fields()
-    ):
-        raise ImpossibleRule(f"the answer to {name} has no throttle time")
+def _place(wanted: str) -> int:
+    """Returns which connection since the rule was set is wanted, or the first of them."""
+    return 1 if wanted == NEW else int(wanted)
 
 
 class Rules:
-    """The rules of one broker.
+    """The rules of one broker, or of a proxy.
 
     :param changed: called after a rule was added or removed
+    :param node: the id of the broker; None at a proxy, which has clients of several
     """
 
-    def __init__(self, clock: Clock, random: Random, changed: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        random: Random,
+        changed: Callable[[], object] = lambda: None,
+        *,
+        node: int | None = None,
+    ) -> None:
         self._clock = clock
         self.random = random
+        self._node = node
         self._changed = changed
         self._rules: tuple[Rule, ...] = ()
         self._numbers = itertools.count(1)
@@ -282,8 +210,7 @@ class Rules:
     def add(self, **given: Any) -> Rule:
         """Sets a rule. :raises ImpossibleRule: it can never match, or does nothing"""
         rule = self.possible(**given)
-        self._rules += (rule,)
-        self._changed()
+        self.set(rule)
         return rule
 
     def possible(self, **given: Any) -> Rule:
@@ -293,9 +220,18 @@ class Rules:
                 known = (*MATCHES, *WHENS, *ACTIONS)
                 raise ImpossibleRule(f"a rule has no {name!r}{nearest(name, known)}")
         parts = [{name: value for name, value in given.items() if name in of} for of in (MATCHES, WHENS, ACTIONS)]
-        return Rule(
-            self, Match(**parts[0]), When(**parts[1]), Action(**parts[2]), self._clock.monotonic(), next(self._numbers)
-        )
+        rule = Rule(self, Match(**parts[0]), When(**parts[1]), Action(**parts[2]))
+        if self._node is not None and rule.match.node not in (None, self._node):
+            raise ImpossibleRule(f"node={rule.match.node} is not this broker, whose id is {self._node}")
+        return rule
+
+    def set(self, *rules: Rule) -> None:
+        """Sets rules that :meth:`possible` has made, all at once."""
+        now = self._clock.monotonic()
+        for rule in rules:
+            rule.begin(next(self._numbers), now)
+        self._rules += rules
+        self._changed()
 
     @property
     def all(self) -> tuple[Rule, ...]:
@@ -332,11 +268,13 @@ class Rules:
             )
         return fired
 
-    def refuses(self, connection: int) -> bool:
+    def refuses(self, connection: int, node: int | None = None) -> bool:
         """Returns whether a new connection is refused."""
         now = self._clock.monotonic()
         for rule in self._rules:
-            if rule.action.refuse and rule.match.connection in (None, connection) and rule.fires(now, self.random):
+            rule.opened(connection)
+        for rule in self._rules:
+            if rule.refuses(connection, node) and rule.fires(now, self.random):
                 self._note(f"connection {connection}", rule)
                 return True
         return False

@@ -19,7 +19,7 @@ class SeenRequest:
     """One request, and its response once there is one."""
 
     __slots__ = (
-        "answer", "api", "client_id", "client_software_name", "client_software_version", "connection", "number",
+        "answer", "api", "client_id", "client_software_name", "client_software_version", "connection", "node", "number",
         "request", "size", "time_ms", "version",
     )  # fmt: skip
 
@@ -31,6 +31,7 @@ class SeenRequest:
         time_ms: int,
         size: int,
         connection: int,
+        node: int | None,
         client_id: str | None,
         client_software_name: str,
         client_software_version: str,
@@ -41,6 +42,7 @@ class SeenRequest:
         self.time_ms = time_ms  #: when it came, in milliseconds since 1970
         self.size = size  #: in bytes, without the four of the size itself
         self.connection = connection
+        self.node = node  #: the id of the broker; None where a proxy does not know it
         self.client_id = client_id
         self.client_software_name = client_software_name
         self.client_software_version = client_software_version
@@ -92,10 +94,15 @@ class Seen:
         """The number of the oldest request that is kept."""
         return self.count - len(self._ring) + 1
 
-    def find(self, api: str | None = None, client_id: str | None = None, *, after: int = 0) -> list[SeenRequest]:
-        """Returns the requests of an API and a client with a number above ``after``, in their order."""
+    def find(
+        self, api: str | None = None, client_id: str | None = None, node: int | None = None, *, after: int = 0
+    ) -> list[SeenRequest]:
+        """Returns the requests of an API and a client, to a broker, with a number above ``after``, in their order."""
         return [
             each
             for each in list(self._ring)
-            if each.number > after and (api is None or each.api == api) and client_id in (None, each.client_id)
+            if each.number > after
+            and api in (None, each.api)
+            and client_id in (None, each.client_id)
+            and node in (None, each.node)
         ]

@@ -57,20 +57,20 @@ class ProxiedConnection(Connection):
 
     def __init__(self, gateway: "Gateway", loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(gateway, loop)  # type: ignore[arg-type]
-        self._gateway = gateway
+        self.gateway = gateway
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         # Written data is sent at once, without a copy, or it is known that it was not sent.
         self.transport.set_write_buffer_limits(0)
         self.peer = transport.get_extra_info("peername")[:2]
-        proxy = self._gateway.proxy
+        proxy = self.gateway.proxy
         session = Session(
-            listener=self._gateway.name, client_host=self.peer[0], promise=proxy.promise, number=next(proxy.numbers)
+            listener=self.gateway.name, client_host=self.peer[0], promise=proxy.promise, number=next(proxy.numbers)
         )
         self.passage = Passage(session, self, proxy, self._place)
         self._responder = self.passage
-        if not self._gateway.admit(self):
+        if not self.gateway.admit(self):
             self.abort()
 
     def wrap(self, wrapped: "Callable[[Responder, Connection], Responder]") -> None:
@@ -94,7 +94,7 @@ class ProxiedConnection(Connection):
 
     def _place(self, host: str, port: int) -> tuple[str, int]:
         """Returns the address at which the client sees a node: that of the proxy to which it has connected."""
-        proxy = self._gateway.proxy
+        proxy = self.gateway.proxy
         local: str = proxy.advertised_host or self.transport.get_extra_info("sockname")[0]
         return local, proxy.port_of(Address(host, port))
 

@@ -57,7 +57,7 @@ class Common(Protocol):
     @property
     def looks(self) -> "Mapping[tuple[int, int], Look]": ...
 
-    def note_topics(self, response: MetadataResponse, /) -> None: ...
+    def note(self, response: MetadataResponse, /) -> None: ...
 
 
 class Passage:
@@ -176,7 +176,7 @@ class Passage:
             return answer
         response: Any = found.response
         if isinstance(response, MetadataResponse):
-            self._proxy.note_topics(response)
+            self._proxy.note(response)
         if look.request.api_key == API_VERSIONS:
             has_changed = limit_versions(response, self._proxy.addressed)
         else:

@@ -8,15 +8,16 @@ import errno
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from barnabas.api_handlers.registry import APIS, Promise
 from barnabas.diagnosis import Address
 from barnabas.proxy.addresses import addressed, looks
-from barnabas.proxy.gateway import Gateway
+from barnabas.proxy.gateway import Gateway, ProxiedConnection
 from barnabas.proxy.passage import Observer as RequestObserver
 from barnabas.proxy.upstream import Upstream
 from barnabas.server.buffers import BufferPool
+from barnabas.server.connection import Connection
 from barnabas.wire.frames import requests
 from barnabas.wire.messages.metadata import MetadataResponse
 from barnabas.wire.types import ZERO_UUID
@@ -67,6 +68,7 @@ class Proxy:
         self.promise = Promise(APIS)
         self.numbers = itertools.count(1)
         self.topics: dict[bytes, str] = {}
+        self.node_ids: dict[Address, int] = {}
         self._buffers = BufferPool()
         self.gateways = [Gateway(self, to, self._buffers)]
         self.by_node: dict[Address, Gateway] = {to[0]: self.gateways[0]} if len(to) == 1 else {}
@@ -135,10 +137,17 @@ class Proxy:
         if self.observer is not None:
             self.observer.closed(connection)
 
-    # ------------------------------------------------------------ topics
+    # ------------------------------------------------------------ topics and nodes
 
-    def note_topics(self, response: MetadataResponse) -> None:
-        """Remembers the names of topics by their ids."""
+    def node_of(self, connection: Connection) -> int | None:
+        """Returns the id of the node to which a client's connection leads; None if no Metadata has named it yet."""
+        nodes = cast(ProxiedConnection, connection).gateway.nodes
+        return self.node_ids.get(nodes[0]) if len(nodes) == 1 else None
+
+    def note(self, response: MetadataResponse) -> None:
+        """Remembers the names of topics by their ids, and the ids of nodes by their addresses."""
+        for node in response.brokers:
+            self.node_ids[Address(node.host, node.port)] = node.node_id
         for topic in response.topics:
             if topic.name and topic.topic_id != ZERO_UUID:
                 self.topics[bytes(topic.topic_id)] = topic.name

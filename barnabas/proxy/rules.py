@@ -3,13 +3,13 @@
 Knows nothing of how they are applied (:mod:`barnabas.server.faulty` does that).
 """
 
-from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any
 
 from barnabas.clock import Scheduler, SystemClock
 from barnabas.faults.naming import ImpossibleRule
 from barnabas.faults.rules import Rule, Rules
+from barnabas.faults.script import rules_of
 from barnabas.proxy.proxy import Proxy
 from barnabas.server.faulty import Watch
 
@@ -25,12 +25,11 @@ class ProxyRules(Rules):
         return super().possible(**given)
 
 
-def watch(proxy: Proxy, given: Iterable[Mapping[str, Any]], scheduler: Scheduler, random: Random) -> Watch:
-    """Sets rules, given by their arguments. :raises ImpossibleRule: one can never match, or does nothing"""
+def watch(proxy: Proxy, script: str, scheduler: Scheduler, random: Random) -> Watch:
+    """Sets the rules of a script. :raises ImpossibleRule: one can never match, or does nothing"""
     clock = SystemClock()
     rules = ProxyRules(clock, random)
-    made = Watch(rules, proxy.gateways, clock, scheduler, proxy.topics.get)
-    for each in given:
-        rules.add(**each)
+    made = Watch(rules, proxy.gateways, clock, scheduler, proxy.topics.get, proxy.node_of)
+    rules.set(*rules_of(script, rules.possible))
     made.update()
     return made

@@ -46,16 +46,24 @@ class Watch:
 
     :param scheduler: delays responses
     :param topic_name: finds a topic by its id
+    :param node_of: returns the id of the broker that a connection leads to; None if it is not known
     """
 
     def __init__(
-        self, rules: Rules, listeners: Iterable[Watched], clock: Clock, scheduler: Scheduler, topic_name: TopicName
+        self,
+        rules: Rules,
+        listeners: Iterable[Watched],
+        clock: Clock,
+        scheduler: Scheduler,
+        topic_name: TopicName,
+        node_of: Callable[[Connection], int | None],
     ) -> None:
         self.rules = rules
         self.seen: Seen | None = None  #: where requests are recorded; None while they are not
         self.clock = clock
         self.scheduler = scheduler
         self.topic_name = topic_name
+        self.node_of = node_of
         self._listeners = listeners
         self._stale: dict[tuple[Rule, int, bytes], bytes] = {}
 
@@ -82,7 +90,7 @@ class Watch:
                 cast("TlsTransport", guest).send_in_the_clear(said)
             return True
         guest.wrap(self._wrapped)
-        return not self.rules.refuses(guest.session.number)
+        return not self.rules.refuses(guest.session.number, self.node_of(guest))
 
     def _wrapped(self, inner: Responder, connection: Connection) -> Responder:
         return inner if isinstance(inner, FaultyResponder) else FaultyResponder(inner, connection, self)
@@ -146,7 +154,8 @@ class FaultyResponder:
             return None
         session = self.session
         subjects = subjects_of(request, self.watch.topic_name)
-        return Call(key, version, header.client_id, str(session.principal), session.number, request, subjects)
+        node, principal = self.watch.node_of(self.connection), str(session.principal)
+        return Call(key, version, header.client_id, principal, session.number, node, request, subjects)
 
     def _see(self, call: Call, size: int, ring: Seen) -> SeenRequest:
         seen = SeenRequest(
@@ -155,6 +164,7 @@ class FaultyResponder:
             time_ms=self.watch.clock.time_ms(),
             size=size,
             connection=call.connection,
+            node=call.node,
             client_id=call.client_id,
             client_software_name=self.session.client_software_name,
             client_software_version=self.session.client_software_version,

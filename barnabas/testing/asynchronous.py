@@ -17,7 +17,7 @@ from barnabas.testing.in_process import Broker
 if TYPE_CHECKING:
     from barnabas.faults.rules import Rule
     from barnabas.faults.seen import SeenRequest
-    from barnabas.testing.faulting import Faults, OpenConnection
+    from barnabas.testing.faulting import Expected, Faults, OpenConnection
     from barnabas.testing.json_records import NewRecord
     from barnabas.testing.saving import State
 
@@ -79,6 +79,12 @@ class AsyncBroker:
         """Returns the requests that were recorded since ``broker.record_requests()``."""
         return await asyncio.to_thread(self.broker.requests, api, client_id)
 
+    def expect(
+        self, api: str | int | None = None, *, client_id: str | None = None, times: int | None = None
+    ) -> "Expected":
+        """Returns a context manager that checks how many requests have been received (:meth:`Broker.expect`)."""
+        return self.broker.expect(api, client_id=client_id, times=times)
+
     def record_requests(self) -> None:
         """Records requests from now on."""
         self.broker.record_requests()
@@ -95,6 +101,19 @@ class AsyncBroker:
     async def at(self, date: str | datetime) -> None:
         """Advances the broker's clock to a date."""
         await asyncio.to_thread(self.broker.clock.at, date)
+
+    def freeze(self) -> None:
+        """Freezes the date (``broker.clock``)."""
+        self.broker.clock.freeze()
+
+    def go_on(self) -> None:
+        """Unfreezes the date, which goes on from its current value."""
+        self.broker.clock.go_on()
+
+    @property
+    def time_ms(self) -> int:
+        """The broker's time in milliseconds since 1970."""
+        return self.broker.clock.time_ms
 
     async def reset(self) -> None:
         """Brings the broker to the state of a new one."""

@@ -26,6 +26,7 @@ from barnabas.errors import ElectionNotNeeded, KafkaError, NotController, Unknow
 from barnabas.server.run import loop_factory
 from barnabas.testing.cluster_node import ClusterNode
 from barnabas.testing.in_process import as_property
+from barnabas.testing.seeing import Seeing
 from barnabas.uuids import random_uuid, uuid_text
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ COPIES = 3
 """The default replication factor, in a cluster with as many brokers or more."""
 
 
-class Cluster:
+class Cluster(Seeing):
     """Brokers with the ids from 1 on, and controllers with the ids from 1000 on, all on free ports of 127.0.0.1.
 
     Configs are those of every node, as for :class:`~barnabas.testing.Broker`. Topics have three replicas, or as many as

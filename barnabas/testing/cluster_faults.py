@@ -4,18 +4,21 @@ Knows nothing of how rules are applied. The rules of a broker outlive its restar
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from random import Random
 from typing import Any
 
 from barnabas.clock import Clock, Scheduler
+from barnabas.faults.naming import ImpossibleRule
 from barnabas.faults.rules import Rule, Rules
 from barnabas.faults.scenarios import Scenario, Scenarios
-from barnabas.faults.script import parse
+from barnabas.faults.script import rules_of
+from barnabas.faults.seen import Seen
 from barnabas.server.faulty import Watch
 from barnabas.server.server import Server
 from barnabas.testing.cluster_node import ClusterNode
+from barnabas.testing.faulting import OpenConnection, open_connections
 
 Call = Callable[[Callable[[], Any]], Any]
 
@@ -37,6 +40,11 @@ class RulesOfNodes(Scenario):
                 raise TimeoutError(f"{self.hits} instead of {hits} hits in {timeout:g} s: {self}")
             time.sleep(LOOK_S)
 
+    def set(self) -> None:
+        """Sets the rule on each of them."""
+        for rule in self.rules:
+            rule.set()
+
     def __str__(self) -> str:
         return str(self.rules[0])
 
@@ -50,33 +58,48 @@ class ClusterFaults(Scenarios):
     def __init__(self, nodes: Mapping[int, ClusterNode], call: Call, clock: Clock, scheduler: Scheduler) -> None:
         self._clock, self._scheduler = clock, scheduler
         self._random = Random(0)
+        self._nodes, self._call = nodes, call
+        self._watches: dict[int, Watch] = {}
+        self.seen: Seen | None = None  #: the requests that were recorded; None while they are not
         self._rules: dict[int, Rules] = {}
         for node_id, node in nodes.items():
-            self._rules[node_id] = rules = Rules(clock, self._random, partial(call, node.update_watch))
-            node.new_watch = partial(self._new_watch, rules)
+            changed = partial(call, node.update_watch)
+            self._rules[node_id] = rules = Rules(clock, self._random, changed, node=node_id)
+            node.new_watch = partial(self._new_watch, node_id, rules)
 
-    def _new_watch(self, rules: Rules, server: Server) -> Watch:
+    def _new_watch(self, node_id: int, rules: Rules, server: Server) -> Watch:
         def topic_name(topic_id: bytes) -> str | None:
             topic = server.broker.image.topics_by_id.get(topic_id)
             return None if topic is None else topic.name
 
-        return Watch(rules, server.listeners, self._clock, self._scheduler, topic_name)
+        made = Watch(rules, server.listeners, self._clock, self._scheduler, topic_name, partial(_leads_to, node_id))
+        made.seen = self.seen
+        self._watches[node_id] = made
+        return made
 
     def add(self, *, node: int | None = None, **rule: Any) -> Any:
         """Sets a rule on one broker, or on each of them. Counts such as ``nth`` are kept for each broker.
 
         :raises ImpossibleRule: it can never match, or does nothing; the text says what would be right
-        :raises KeyError: there is no such broker
         """
-        if node is not None:
-            return self._rules[node].add(**rule)
-        for rules in self._rules.values():
-            rules.possible(**rule)
-        return RulesOfNodes(*(rules.add(**rule) for rules in self._rules.values()))
+        made = self._possible(node=node, **rule)
+        made.set()
+        return made
+
+    def _possible(self, *, node: int | None = None, **rule: Any) -> Any:
+        """Returns a rule that is not in force, or one for each broker. :raises ImpossibleRule: it can never match"""
+        if node is None:
+            return RulesOfNodes(*(rules.possible(**rule) for rules in self._rules.values()))
+        if node not in self._rules:
+            raise ImpossibleRule(f"there is no broker {node}; there are {', '.join(map(str, self._rules))}")
+        return self._rules[node].possible(**rule)
 
     def script(self, text: str) -> list[Any]:
-        """Sets the rules of a text; ``node=2`` names a broker. :raises ImpossibleRule: a line is none"""
-        return [self.add(**each) for each in parse(text)]
+        """Sets the rules of a text; ``node=2`` names a broker. :raises ImpossibleRule: none is set then"""
+        made = rules_of(text, self._possible)
+        for each in made:
+            each.set()
+        return made
 
     def rules(self, node: int) -> tuple[Rule, ...]:
         """Returns the rules of a broker that have not been removed."""
@@ -99,3 +122,29 @@ class ClusterFaults(Scenarios):
             for line in rules.report().splitlines()
         ]
         return "\n".join(line for _, line in sorted(lines))
+
+    # ------------------------------------------------------------ seeing
+
+    def record(self) -> Seen:
+        """Starts recording requests to all brokers, unless they are recorded already. Returns the record of them."""
+        if self.seen is None:
+            self.seen = Seen()
+            for watch in self._watches.values():
+                watch.seen = self.seen
+            for node in self._nodes.values():
+                self._call(node.update_watch)
+        return self.seen
+
+    def connections(self) -> list[OpenConnection]:
+        """Returns the open connections of all brokers that run."""
+
+        def found() -> Iterator[OpenConnection]:
+            for node_id, node in self._nodes.items():
+                if node.server is not None:
+                    yield from open_connections(node.server.listeners, partial(_leads_to, node_id))
+
+        return sorted(self._call(lambda: list(found())))
+
+
+def _leads_to(node_id: int, connection: object) -> int:
+    return node_id

@@ -100,9 +100,16 @@ class Controls:
 
             # Rules use the broker's clock, which a test may advance. Recorded requests have the machine's time, as
             # clients do.
-            rules = partial(Rules, self._server.clock, Random(0))
+            node_id = self.broker.node_id
+            rules = partial(Rules, self._server.clock, Random(0), node=node_id)
             self._faults = Faults(
-                rules, self._server.listeners, self._topic_name, self._call, SystemClock(), self._loop
+                rules,
+                self._server.listeners,
+                self._topic_name,
+                self._call,
+                SystemClock(),
+                self._loop,
+                lambda connection: node_id,
             )
         return self._faults
 

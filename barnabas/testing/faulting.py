@@ -12,9 +12,10 @@ from barnabas.clock import Clock, Scheduler
 from barnabas.faults.naming import api_name, find_api
 from barnabas.faults.rules import Rule, Rules
 from barnabas.faults.scenarios import Scenarios
-from barnabas.faults.script import parse
+from barnabas.faults.script import rules_of
 from barnabas.faults.seen import KEPT, Seen, SeenRequest
 from barnabas.faults.subjects import TopicName
+from barnabas.server.connection import Connection
 from barnabas.server.faulty import Watch, Watched
 
 Call = Callable[[Callable[[], Any]], Any]
@@ -30,6 +31,7 @@ class OpenConnection(NamedTuple):
     principal: str
     client_software_name: str
     client_software_version: str
+    node: int | None  #: the id of the broker
 
 
 class Faults(Scenarios):
@@ -37,6 +39,7 @@ class Faults(Scenarios):
 
     :param rules: makes the rules; its argument is called after each change
     :param call: calls a function in the broker's thread
+    :param node_of: returns the id of the broker that a connection leads to
     """
 
     def __init__(
@@ -47,10 +50,11 @@ class Faults(Scenarios):
         call: Call,
         clock: Clock,
         scheduler: Scheduler,
+        node_of: Callable[[Connection], int | None],
     ) -> None:
         self._listeners, self._call = listeners, call
         self._rules = rules(lambda: call(self.watch.update))
-        self.watch = Watch(self._rules, listeners, clock, scheduler, topic_name)
+        self.watch = Watch(self._rules, listeners, clock, scheduler, topic_name, node_of)
 
     def add(self, **rule: Any) -> Rule:
         """Sets a rule, which is in force when this returns.
@@ -66,10 +70,9 @@ class Faults(Scenarios):
 
     def script(self, text: str) -> list[Rule]:
         """Sets the rules of a text, a line each. :raises ImpossibleRule: none is set then"""
-        given = parse(text)
-        for each in given:
-            self._rules.possible(**each)
-        return [self.add(**each) for each in given]
+        made = rules_of(text, self._rules.possible)
+        self._rules.set(*made)
+        return made
 
     def seed(self, seed: int) -> None:
         """Seeds the random numbers of ``probability`` anew."""
@@ -85,6 +88,11 @@ class Faults(Scenarios):
 
     # ------------------------------------------------------------ seeing
 
+    @property
+    def seen(self) -> Seen | None:
+        """The requests that were recorded; None while they are not."""
+        return self.watch.seen
+
     def record(self) -> Seen:
         """Starts recording requests, unless they are recorded already. Returns the record of them."""
         if self.watch.seen is None:
@@ -98,17 +106,23 @@ class Faults(Scenarios):
             self._call(self.watch.update)
 
     def connections(self) -> list[OpenConnection]:
-        return list(self._call(partial(open_connections, self._listeners)))
+        return list(self._call(partial(open_connections, self._listeners, self.watch.node_of)))
 
 
 class Expected:
     """What :meth:`Broker.expect` returns: at the end of the block the requests are counted."""
 
     def __init__(
-        self, recorded: Callable[[], Seen], call: Call, api: str | None, client_id: str | None, times: int | None
+        self,
+        recorded: Callable[[], Seen],
+        call: Call,
+        api: str | None,
+        client_id: str | None,
+        node: int | None,
+        times: int | None,
     ) -> None:
         self._recorded, self._call = recorded, call
-        self._api, self._client_id, self._times = api, client_id, times
+        self._api, self._client_id, self._node, self._times = api, client_id, node, times
         self._before = 0
         self.requests: Sequence[SeenRequest] = ()  #: those within the block, at its end
 
@@ -120,9 +134,10 @@ class Expected:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         seen = self._recorded()
-        self.requests = self._call(lambda: seen.find(self._api, self._client_id, after=self._before))
+        self.requests = self._call(lambda: seen.find(self._api, self._client_id, self._node, after=self._before))
         if kind is None:
             what = f"of {self._api or 'any API'}" + (f" by {self._client_id}" if self._client_id else "")
+            what += "" if self._node is None else f" to broker {self._node}"
             found, times, came = len(self.requests), self._times, seen.count - self._before
             assert times is None or seen.first <= self._before + 1, (
                 f"{came} requests came, and only the last {KEPT} are kept: how many were {what} is not known"
@@ -137,13 +152,14 @@ def canonical(api: str | int | None) -> str | None:
     return None if api is None else api_name(find_api(api).key)
 
 
-def open_connections(listeners: Iterable[Watched]) -> list[OpenConnection]:
+def open_connections(listeners: Iterable[Watched], node_of: Callable[[Connection], int | None]) -> list[OpenConnection]:
     """Returns the connections of all listeners, the oldest first. To be called in the broker's thread."""
     found = []
     for listener in listeners:
         for guest in listener.connections:
-            session = getattr(guest, "session", None)
-            if session is not None:
+            if isinstance(guest, Connection):
+                session = guest.session
                 software = session.client_software_name, session.client_software_version
-                found.append(OpenConnection(session.number, *guest.peer, str(session.principal), *software))
+                principal, node = str(session.principal), node_of(guest)
+                found.append(OpenConnection(session.number, *guest.peer, principal, *software, node))
     return sorted(found)

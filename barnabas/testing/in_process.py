@@ -30,13 +30,13 @@ from barnabas.server.run import loop_factory
 from barnabas.server.server import Server
 from barnabas.testing.controls import Controls, Record
 from barnabas.testing.security import Security
+from barnabas.testing.seeing import Seeing
 from barnabas.testing.turning import BrokerClock, TurnedClock
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from barnabas.faults.seen import Seen, SeenRequest
-    from barnabas.testing.faulting import Expected, Faults, OpenConnection
+    from barnabas.testing.faulting import Faults
     from barnabas.testing.json_records import NewRecord
     from barnabas.testing.saving import State
 
@@ -49,7 +49,7 @@ LONGEST_WAIT_S = 30.0
 """The timeout of calls to the broker's thread."""
 
 
-class Broker:
+class Broker(Seeing):
     """A broker on a free port of 127.0.0.1, which is stopped at the end of the block.
 
     Configs are Kafka's, as a mapping by name or as keywords with underscores for dots: ``Broker(num_partitions=3)`` is
@@ -172,7 +172,7 @@ class Broker:
         self._loop.close()
         self._cleanup.close()
 
-    # ------------------------------------------------------------ faults, and requests seen
+    # ------------------------------------------------------------ faults
 
     @property
     def faults(self) -> "Faults":
@@ -182,41 +182,6 @@ class Broker:
     def fault_report(self) -> str:
         """Returns which faults there were since the last reset, a line each. Imports nothing if there was no rule."""
         return self._controls.faults.report() if self._controls.has_faults else ""
-
-    def record_requests(self) -> None:
-        """Records requests from now on, the last 10000 of them, for :meth:`requests`."""
-        self.faults.record()
-
-    def requests(self, api: str | int | None = None, client_id: str | None = None) -> "list[SeenRequest]":
-        """Returns the requests of an API and a client that were recorded, with their answers, in their order.
-
-        :raises RuntimeError: nothing is recorded; call :meth:`record_requests` before
-        """
-        from barnabas.testing.faulting import canonical
-
-        seen = self._recorded()
-        return list(self._call(lambda: seen.find(canonical(api), client_id)))
-
-    def _recorded(self) -> "Seen":
-        seen = self.faults.watch.seen
-        if seen is None:
-            raise RuntimeError("no requests are recorded: call record_requests() before the client sends them")
-        return seen
-
-    def expect(
-        self, api: str | int | None = None, *, client_id: str | None = None, times: int | None = None
-    ) -> "Expected":
-        """Returns a context manager that checks at its end that so many requests have been received, or any if no
-        number is given.
-        """
-        from barnabas.testing.faulting import Expected, canonical
-
-        self.record_requests()
-        return Expected(self._recorded, self._call, canonical(api), client_id, times)
-
-    def connections(self) -> "list[OpenConnection]":
-        """Returns the open connections, the oldest first."""
-        return self.faults.connections()
 
     # ------------------------------------------------------------ time
 

@@ -5,7 +5,7 @@ Knows nothing of the cluster behind it, which may be Apache Kafka.
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from random import Random
 from types import TracebackType
@@ -16,6 +16,7 @@ from barnabas.diagnosis import Address
 from barnabas.proxy.connecting import connect_by
 from barnabas.proxy.proxy import Proxy as Passages
 from barnabas.server.run import loop_factory
+from barnabas.testing.seeing import Seeing, T
 
 if TYPE_CHECKING:
     from barnabas.testing.faulting import Faults
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 LONGEST_WAIT_S = 30.0
 
 
-class Proxy:
+class Proxy(Seeing):
     """A proxy on free ports of 127.0.0.1, one for each broker, which is stopped at the end of the block.
 
     :param to: the bootstrap servers of the cluster
@@ -81,10 +82,7 @@ class Proxy:
     @property
     def ports(self) -> dict[str, int]:
         """The proxy's ports of the nodes that responses have named so far, by the nodes' addresses."""
-        found: dict[str, int] = self._call(
-            lambda: {str(node): gateway.port for node, gateway in self._proxy.by_node.items()}
-        )
-        return found
+        return self._call(lambda: {str(node): gateway.port for node, gateway in self._proxy.by_node.items()})
 
     @property
     def faults(self) -> "Faults":
@@ -95,14 +93,14 @@ class Proxy:
 
             clock, proxy = SystemClock(), self._proxy
             rules = partial(ProxyRules, clock, Random(0))
-            self._faults = Faults(rules, proxy.gateways, proxy.topics.get, self._call, clock, self._loop)
+            self._faults = Faults(rules, proxy.gateways, proxy.topics.get, self._call, clock, self._loop, proxy.node_of)
         return self._faults
 
-    def _await(self, coroutine: Any) -> Any:
+    def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(LONGEST_WAIT_S)
 
-    def _call(self, function: Callable[[], Any]) -> Any:
-        async def run() -> Any:
+    def _call(self, function: Callable[[], T]) -> T:
+        async def run() -> T:
             return function()
 
         return self._await(run())

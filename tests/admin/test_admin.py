@@ -117,6 +117,8 @@ def test_rules_by_script_and_scenario(broker, admin):
     [
         ("POST", "/faults", {"api": "Produce", "error": "NOT_LEADER"}, 400, "did you mean NOT_LEADER_OR_FOLLOWER"),
         ("POST", "/faults", {"api": "Produce", "edit": "x"}, 400, "is a function"),
+        ("POST", "/faults", {"api": "Produce", "nth": "2", "cut": "before"}, 400, "nth is a whole number"),
+        ("POST", "/faults", {"node": 2, "cut": "before"}, 400, "whose id is 1"),
         ("POST", "/faults", "{", 400, "no JSON"),
         ("POST", "/faults", "[1]", 400, "JSON object"),
         ("POST", "/faults", {"during": 99, "delay": 1}, 404, "no rule 99"),
@@ -192,6 +194,12 @@ def test_the_document_describes_each_endpoint(admin):
     assert len({each["operationId"] for each in operations}) == len(operations)
     rule = document["paths"]["/faults"]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
     assert (rule["nth"], rule["delay"], rule["topic"]) == ({"type": "integer"}, {"type": "number"}, {"type": "string"})
+    assert (rule["after"], rule["coordinator"], rule["stale"]) == (
+        {"type": "integer"},
+        {"type": "array"},
+        {"type": "boolean"},
+    )
+    assert rule["error"] == {"type": ["string", "integer"]}
 
 
 @pytest.mark.parametrize(

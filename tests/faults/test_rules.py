@@ -8,16 +8,17 @@ from barnabas.api_handlers.registry import APIS
 from barnabas.clock import ManualClock
 from barnabas.faults.naming import ImpossibleRule, api_name
 from barnabas.faults.rules import Call, Rules
-from barnabas.faults.script import parse
+from barnabas.faults.script import Line, parse, rules_of
 from barnabas.faults.subjects import subjects_of
 from tests.requests import named
 
 
-def a_call(key=0, version=9, *, client_id="c", connection=1, principal="User:ANONYMOUS", **values):
+def a_call(key=0, version=9, *, client_id="c", connection=1, node=1, principal="User:ANONYMOUS", **values):
     request = named(APIS[key].request, version)
     for name, value in values.items():
         setattr(request, name, value)
-    return Call(key, version, client_id, principal, connection, request, subjects_of(request, lambda each: None))
+    subjects = subjects_of(request, lambda each: None)
+    return Call(key, version, client_id, principal, connection, node, request, subjects)
 
 
 @pytest.fixture
@@ -95,6 +96,7 @@ def test_a_rule_may_hold_only_while_another_does_or_once_it_has_fired(rules):
         ({"client_id": "c"}, a_call(), a_call(client_id="d")),
         ({"principal": "User:a"}, a_call(principal="User:a"), a_call()),
         ({"connection": 2}, a_call(connection=2), a_call()),
+        ({"node": 2}, a_call(node=2), a_call(node=None)),
         ({"group": "g"}, a_call(12, 4, group_id="g"), a_call(12, 4)),
         ({"group": "g"}, a_call(10, 4, key_type=0, coordinator_keys=["g"]), a_call(10, 4, key_type=1)),
         ({"group": "g"}, a_call(42, 2, groups_names=["g"]), a_call(42, 2)),
@@ -144,6 +146,26 @@ def test_a_partition_is_matched_with_its_topic(rules):
         ({"cut": "before", "since": 3, "seconds": 3}, "since is the begin"),
         ({"answer_version": 3}, "name the api"),
         ({"api": "Produce", "answer_version": 40}, "0-13, not 40"),
+        ({"api": "Produce", "versions": "x", "cut": "before"}, "9, 3-8 or 12+"),
+        ({"api": "Produce", "versions": "8-3", "cut": "before"}, "begins after its end"),
+        ({"api": ["Produce"], "cut": "before"}, "a text or a whole number"),
+        ({"api": "Produce", "error": 6.5}, "a name or a code"),
+        ({"api": "Produce", "nth": "2", "cut": "before"}, "nth is a whole number"),
+        ({"api": "Produce", "nth": 2, "first": 3, "cut": "before"}, "leave out first"),
+        ({"api": "Produce", "delay": "soon"}, "delay is a number"),
+        ({"api": "Produce", "delay": -1}, "delay is not negative"),
+        ({"client_id": 5, "cut": "before"}, "client_id is a text"),
+        ({"api": "Metadata", "stale": 1}, "stale is true or false"),
+        ({"api": "Produce", "probability": 2, "cut": "before"}, "1 at most"),
+        ({"api": "Produce", "seconds": 0, "cut": "before"}, "more than 0"),
+        ({"api": "Produce", "partition": -1, "cut": "before"}, "partition is not negative"),
+        ({"api": "Produce", "drip": 0}, "1 or more"),
+        ({"api": "Produce", "correlation_id": 0}, "not 0"),
+        ({"api": "Produce", "edit": "x"}, "is a function"),
+        ({"api": "Produce", "during": 1, "cut": "before"}, "during is another rule"),
+        ({"api": "FindCoordinator", "coordinator": ("h", 1)}, "a node id, a host and a port"),
+        ({"connection": 0, "cut": "before"}, "from 1 on, 'new'"),
+        ({"connection": "each", "cut": "before"}, "from 1 on, 'new'"),
     ],
 )
 def test_a_rule_that_can_never_match_is_refused_with_what_would_be_right(rules, rule, text):
@@ -181,11 +203,63 @@ def test_scripts():
         {"probability": 0.5, "delay": 0.25},
         {"api": "refuse"},
     ]
-    assert parse(text) == given
-    with pytest.raises(ImpossibleRule, match="line 2: 'what' is not of the form name=value"):
-        parse("\nProduce what")
-    with pytest.raises(ImpossibleRule, match="line 1"):
-        parse("Produce nth=x")
+    assert parse(text) == [Line(f"line {number}", each) for number, each in zip((3, 4, 5), given, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\nProduce what", "line 2: 'what' is not of the form name=value"),
+        ("Produce nth=x", "line 1: nth=x: a whole number"),
+        ("Produce delay=x", "line 1: delay=x: a number"),
+        ("Metadata stale=yes", "line 1: stale=yes: true or false"),
+        ("FindCoordinator coordinator=1,here", "line 1: coordinator=1,here: NODE,HOST,PORT"),
+        ("Produce nth=1 nth=2", "line 1: nth is said twice"),
+        ("\n\nProduce cut='before", "line 3: No closing quotation"),
+        ("Produce cut=before\n\nProduce cut=never", "line 3: cut='never' is none of"),
+        ("Produce after=1 cut=before", "line 1: after is the number of a rule before this one"),
+        ("- api: Produce\n- api: Produce\n  cut: before\n  during: x", "rule 1: the rule does nothing"),
+        ("- {api: Produce, cut: before, during: x}", "rule 1: during is the number of a rule"),
+        ("- {api: Produce, nth: '2', cut: before}", "rule 1: nth is a whole number, not '2'"),
+    ],
+)
+def test_a_script_says_where_it_is_wrong(rules, text, said):
+    with pytest.raises(ImpossibleRule, match=said):
+        rules_of(text, rules.possible)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fetch first=1 cut=before\nProduce during=1 cut=before\nMetadata after=1 cut=before",
+        "- {api: Fetch, first: 1, cut: before}\n- {api: Produce, during: 1, cut: before}\n"
+        "- {api: Metadata, after: 1, cut: before}",
+    ],
+)
+def test_a_script_names_its_rules_by_their_numbers(rules, text):
+    rules.add(api="Heartbeat", cut="before")  # not one of the script
+    rules.set(*rules_of(text, rules.possible))
+    assert [rule.number for rule in rules.all] == [1, 2, 3, 4]
+    assert rules.fire(a_call(0))
+    assert not rules.fire(a_call(3))
+    assert rules.fire(a_call(1, 12))
+    assert not rules.fire(a_call(0))
+    assert rules.fire(a_call(3))
+
+
+def test_connections_that_are_opened_after_the_rule_was_set(rules):
+    each, second = rules.add(connection="new", delay=1), rules.add(connection="+2", delay=1)
+    refused = rules.add(connection="+3", refuse=True)
+    assert not rules.fire(a_call(connection=7))
+    assert [rules.refuses(number) for number in (8, 10, 11)] == [False, False, True]
+    fired = {number: rules.fire(a_call(connection=number)) for number in (7, 8, 10, 11)}
+    assert fired == {7: [], 8: [each], 10: [each, second], 11: [each]}
+    assert refused.hits == 1
+
+
+def test_connections_of_one_broker_are_refused(rules):
+    rules.add(node=2, refuse=True)
+    assert [rules.refuses(1, node) for node in (1, 2, None)] == [False, True, False]
 
 
 def test_apis_have_apache_kafkas_names():
@@ -202,9 +276,9 @@ def test_scripts_in_yaml():
 - {api: FindCoordinator, coordinator: [5, elsewhere, 9092]}
 """
     assert parse(text) == [
-        {"api": "Produce", "nth": 2, "error": "NOT_LEADER_OR_FOLLOWER"},
-        {"delay": 0.5},
-        {"api": "FindCoordinator", "coordinator": (5, "elsewhere", 9092)},
+        ("rule 1", {"api": "Produce", "nth": 2, "error": "NOT_LEADER_OR_FOLLOWER"}),
+        ("rule 2", {"delay": 0.5}),
+        ("rule 3", {"api": "FindCoordinator", "coordinator": (5, "elsewhere", 9092)}),
     ]
     for wrong, said in (("- what", "rule 1: 'what' is not"), ("- [", "no YAML")):
         with pytest.raises(ImpossibleRule, match=said):

@@ -111,6 +111,22 @@ def test_a_broker_that_is_seen_later_has_the_rules_too():
         assert rule.hits == 3
 
 
+def test_one_broker_of_several():
+    with Cluster(2) as cluster, Proxy(cluster.bootstrap_servers) as proxy:
+        cluster.create_topic("orders", partitions=2, replicas=1)
+        near, far = cluster.leader("orders", 0), cluster.leader("orders", 1)
+        assert near != far
+        with proxy.faults.add(api="Produce", node=far, nth=1, error="NOT_LEADER_OR_FOLLOWER") as rule:
+            producer = KafkaProducer(bootstrap_servers=proxy.bootstrap_servers, retry_backoff_ms=10)
+            with proxy.expect("Produce", node=near, times=1):
+                producer.send("orders", b"tea", partition=0).get(20)
+            assert rule.hits == 0
+            with proxy.expect("Produce", node=far, times=2):
+                producer.send("orders", b"tea", partition=1).get(20)
+            assert rule.hits == 1
+            producer.close()
+
+
 def test_a_network_that_is_cut(broker, proxy):
     with proxy.faults.network_cut("lonely"), pytest.raises(KafkaTimeoutError):
         send(proxy, b"tea", client_id="lonely", max_block_ms=300, bootstrap_timeout_ms=300)
@@ -130,12 +146,12 @@ def test_groups_go_on(broker, proxy):
 
 
 def test_requests_are_seen(proxy):
-    seen = proxy.faults.record()
+    proxy.record_requests()
     send(proxy, b"tea", client_id="waiter")
-    (produced,) = seen.find("Produce", "waiter")
-    assert produced.error is None
+    (produced,) = proxy.requests("Produce", "waiter")
+    assert (produced.error, produced.node) == (None, 1)
     assert produced.answer.responses[0].name == "orders"
-    assert proxy.faults.connections() == []
+    assert proxy.connections() == []
 
 
 @pytest.mark.parametrize(

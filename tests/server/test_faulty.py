@@ -52,7 +52,7 @@ class Bench:
         self.api, self.version = api, version
         self.clock = ManualClock()
         self.rules = Rules(self.clock, Random(1))
-        self.watch = Watch(self.rules, [], self.clock, self.clock, lambda topic_id: topic_id.hex())
+        self.watch = Watch(self.rules, [], self.clock, self.clock, lambda topic_id: topic_id.hex(), lambda it: 1)
         self.inner = Answering(response or named(api.request.response, version), version)
         self.written = []
         connection = SimpleNamespace(transport=SimpleNamespace(write=self.written.append), wrap=lambda wrapped: None)

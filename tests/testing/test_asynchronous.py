@@ -28,6 +28,11 @@ def test_a_broker_in_a_coroutine():
             assert await broker.records("orders") == []
             await broker.at("2031-01-01")
             assert broker.broker.clock.time_ms >= 1_924_992_000_000
+            broker.freeze()
+            assert broker.time_ms == broker.broker.clock.time_ms
+            broker.go_on()
+            with broker.expect("Produce", client_id="shop", times=1):
+                await send(broker, b"milk")
             await broker.restore(state)
             assert [record.value for record in await broker.records("orders")] == [b"tea"]
             assert await broker.seed([{"topic": "orders", "value": "milk"}]) == 1

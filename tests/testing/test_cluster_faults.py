@@ -19,8 +19,9 @@ def cluster(shared):
     return shared
 
 
-def send(cluster, topic, value):
-    with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, retry_backoff_ms=20) as producer:
+def send(cluster, topic, value, **settings):
+    settings = {"bootstrap_servers": cluster.bootstrap_servers, "retry_backoff_ms": 20, **settings}
+    with KafkaProducer(**settings) as producer:
         producer.send(topic, value).get(30)
 
 
@@ -69,5 +70,41 @@ def test_scripts_and_scenarios(cluster):
     cluster.faults.seed(3)
     with pytest.raises(ImpossibleRule):
         cluster.faults.add(api="Nope", delay=1)
-    with pytest.raises(KeyError):
+    with pytest.raises(ImpossibleRule, match="there are 1, 2, 3"):
         cluster.faults.add(node=9, delay=1)
+    with pytest.raises(ImpossibleRule, match="line 2"):
+        cluster.faults.script("* delay=0.001\nNope delay=1")
+    assert cluster.faults.rules(1) == ()
+
+
+def test_a_script_whose_rules_name_one_another(cluster):
+    cluster.create_topic("other")
+    leader = cluster.leader("other")
+    failing, found = cluster.faults.script(
+        f"Produce node={leader} first=2 topic=other error=NOT_LEADER_OR_FOLLOWER\nMetadata after=1 delay=0.001"
+    )
+    send(cluster, "other", b"tea")
+    assert failing.hits == 2
+    send(cluster, "other", b"milk")  # by another producer, which needs the topic's metadata
+    found.wait_for_hits(1)
+
+
+def test_requests_are_seen_at_all_brokers_or_at_one(cluster):
+    cluster.create_topic("seen")
+    leader = cluster.leader("seen")
+    other = next(node for node in cluster.node_ids if node != leader)
+    with (
+        cluster.expect("Produce", client_id="writer", node=leader, times=1) as expected,
+        cluster.expect("Produce", client_id="writer", node=other, times=0),
+    ):
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, client_id="writer")
+        producer.send("seen", b"tea").get(30)
+        connected = {each.node for each in cluster.connections() if each.client_software_name == "kafka-python"}
+        producer.close()
+    assert leader in connected
+    assert [request.node for request in expected.requests] == [leader]
+    cluster.stop(leader)
+    cluster.start(leader)
+    cluster.wait_in_sync("seen")
+    with cluster.expect("Produce", client_id="second"):
+        send(cluster, "seen", b"milk", client_id="second")
