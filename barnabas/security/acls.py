@@ -1,6 +1,6 @@
 """Access control lists: the terms of an ACL, and filters of ACLs.
 
-Knows nothing of where ACLs are kept. Follows Follows Apache Kafka's ``AccessControlEntry``, ``ResourcePattern`` and
+Knows nothing of where ACLs are kept. Follows Apache Kafka's ``AccessControlEntry``, ``ResourcePattern`` and
 ``AclBindingFilter`` (KIP-11, KIP-290).
 """
 
