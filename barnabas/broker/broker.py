@@ -236,7 +236,7 @@ class Broker(Node):
         Limited to the partitions that ``delta`` has changed, if given. Does not report what the metadata has already.
         """
         cordoned = [each.directory_id for each in self.log_manager.online_directories if each.is_cordoned]
-        if set(cordoned) != set(self.image.brokers[self.node_id].cordoned_log_dirs):
+        if set(cordoned) != set(self.image.brokers[self.node_id].cordoned_log_dirs or ()):
             self.lifecycle.directories_cordoned(cordoned)
         if self.image.metadata_version < DIRECTORIES:
             return

@@ -54,6 +54,18 @@ _NOT_FOR_ALL = "Cannot update these configs at default cluster level, broker id 
 _MAX_DIGITS = 10
 
 
+def is_known(kind: int, name: str) -> bool:
+    """Returns whether a resource of this type has such a config. A broker's may be those of its listeners and plugins.
+
+    Apache Kafka's ``DefaultSupportedConfigChecker``.
+    """
+    if kind == TOPIC_RESOURCE:
+        return name in TOPIC
+    if kind == GROUP_RESOURCE:
+        return name in of_groups()
+    return kind != CLIENT_METRICS_RESOURCE or name in of_client_metrics()
+
+
 def check_node_id(
     name: str,
     node_id: int,

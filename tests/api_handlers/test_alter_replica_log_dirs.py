@@ -214,7 +214,7 @@ def cordoned(node):
     described = node.ask(describe_log_dirs, DescribeLogDirsRequest(topics=None), 5)
     found = {result.log_dir for result in described.results if result.is_cordoned}
     directories = {each.directory_id: each.path for each in node.broker.log_manager.directories}
-    assert {directories[each] for each in node.broker.image.brokers[1].cordoned_log_dirs} == found
+    assert {directories[each] for each in node.broker.image.brokers[1].cordoned_log_dirs or ()} == found
     return found
 
 

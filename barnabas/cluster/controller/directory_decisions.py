@@ -93,8 +93,9 @@ def taken_offline(broker_id: int, offline: Collection[bytes], terms: Terms) -> l
 
 
 def cordoned(broker: BrokerImage, log_dirs: Sequence[bytes], image: MetadataImage) -> list[object]:
-    """Returns the record of the cordoned directories, if they have changed. They get no new replicas (KIP-1066)."""
-    if image.metadata_version < CORDONED_DIRECTORIES or set(log_dirs) == set(broker.cordoned_log_dirs):
+    """Returns the record of the cordoned directories, if they are new. They get no new replicas (KIP-1066)."""
+    known = broker.cordoned_log_dirs
+    if image.metadata_version < CORDONED_DIRECTORIES or (known is not None and set(log_dirs) == set(known)):
         return []
     return [
         BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=list(log_dirs))

@@ -35,7 +35,7 @@ def place(
 
 def is_usable(broker: BrokerImage) -> bool:
     """Returns whether a broker may get replicas: it does not shut down, and has an uncordoned directory (KIP-1066)."""
-    is_cordoned = bool(broker.log_dirs) and set(broker.log_dirs) <= set(broker.cordoned_log_dirs)
+    is_cordoned = bool(broker.log_dirs) and set(broker.log_dirs) <= set(broker.cordoned_log_dirs or ())
     return not broker.in_controlled_shutdown and not is_cordoned
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from barnabas.cluster.features import FEATURES, METADATA_VERSION
 from barnabas.cluster.image.sorted_map import Changes, SortedMap
-from barnabas.config.dynamic import TOPIC_RESOURCE
+from barnabas.config.dynamic import TOPIC_RESOURCE, is_known
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
 from barnabas.security.acls import Acl
 from barnabas.wire.messages import metadata_records as records
@@ -40,7 +40,7 @@ class BrokerImage(NamedTuple):
     fenced: bool = True
     in_controlled_shutdown: bool = False
     log_dirs: tuple[bytes, ...] = ()
-    cordoned_log_dirs: tuple[bytes, ...] = ()
+    cordoned_log_dirs: tuple[bytes, ...] | None = None  #: None: the broker has not told
     features: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
 
@@ -329,6 +329,8 @@ def _remove_topic(building: _Building, record: records.RemoveTopicRecord) -> Non
 
 
 def _config(building: _Building, record: records.ConfigRecord) -> None:
+    if not is_known(record.resource_type, record.name):
+        return  # of an earlier release: with it no config of the resource could be changed (KAFKA-19851)
     configs = building.change_configs((record.resource_type, record.resource_name))
     if record.value is None:
         configs.pop(record.name, None)
@@ -360,7 +362,7 @@ def _register_broker(building: _Building, record: records.RegisterBrokerRecord) 
         record.fenced,
         record.in_controlled_shutdown,
         tuple(record.log_dirs),
-        tuple(record.cordoned_log_dirs or ()),
+        None if record.cordoned_log_dirs is None else tuple(record.cordoned_log_dirs),
         _feature_ranges(record.features),
     )
     building.delta.brokers.add(record.broker_id)

@@ -201,6 +201,17 @@ def test_configs_are_set_and_unset(image):
     assert image.configs == {}
 
 
+@pytest.mark.parametrize("kind", [TOPIC, 16, 32])
+def test_a_config_of_an_earlier_release_is_ignored(kind):
+    image, delta = MetadataImage().apply([config("3.0", kind=kind, key="message.format.version")])
+    assert (dict(image.configs), delta.configs) == ({}, set())
+
+
+def test_a_brokers_configs_may_be_those_of_its_plugins(image):
+    image, _ = image.apply([config("1", kind=4, name="", key="any.plugin")])
+    assert image.configs_of(4, "") == {"any.plugin": "1"}
+
+
 def test_a_fence_goes_up_and_comes_down(make_cluster):
     image = make_cluster(brokers=(1,)).image
     epoch = image.brokers[1].epoch
