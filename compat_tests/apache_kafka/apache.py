@@ -49,9 +49,9 @@ def cache() -> Path:
     return Path(named) if named else Path.home() / ".cache" / "apache-kafka"
 
 
-def pom(version: str) -> str:
-    """Returns a Maven project whose only content is a dependency on one release of Kafka."""
-    wanted = [("org.apache.kafka", artifact, version) for artifact in ARTIFACTS] + [
+def pom(version: str, artifacts: Iterable[str]) -> str:
+    """Returns a Maven project whose only content is a dependency on artifacts of one release of Kafka."""
+    wanted = [("org.apache.kafka", artifact, version) for artifact in artifacts] + [
         ("org.slf4j", "slf4j-simple", SLF4J_SIMPLE)
     ]
     names = ("groupId", "artifactId", "version")
@@ -70,29 +70,31 @@ def pom(version: str) -> str:
     )
 
 
-def jars(version: str = CURRENT) -> Path:
+def jars(version: str = CURRENT, artifacts: tuple[str, ...] = ARTIFACTS) -> Path:
     """Returns the folder with a release's jars, fetched by Maven the first time.
+
+    Artifacts that few tests need have a folder of their own, with all that they depend on.
 
     Raises `KafkaUnavailable` when Java is missing, or when the jars are not there yet and Maven cannot fetch them.
     """
     if shutil.which("java") is None:
         raise KafkaUnavailable("Apache Kafka needs java, which is not installed")
-    home = cache() / version
+    home = cache() / (version if artifacts == ARTIFACTS else "-".join((version, *artifacts)))
     done = home / "complete"
     if not done.exists():
         home.mkdir(parents=True, exist_ok=True)
         with locked(home / "lock"):
             if not done.exists():
-                fetch(version, home)
+                fetch(version, home, artifacts)
                 done.touch()
     return home / "jars"
 
 
-def fetch(version: str, home: Path) -> None:
+def fetch(version: str, home: Path, artifacts: Iterable[str]) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise KafkaUnavailable(f"Apache Kafka {version} is fetched by mvn, which is not installed")
-    (home / "pom.xml").write_text(pom(version))
+    (home / "pom.xml").write_text(pom(version, artifacts))
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={home / 'jars'}"]
     fetched = subprocess.run(
         [maven, "-q", "-B", "-f", str(home / "pom.xml"), *goal], capture_output=True, text=True, check=False
@@ -138,6 +140,7 @@ def java_command(
     *,
     options: Iterable[str] | None = None,
     log_level: str = "warn",
+    artifacts: tuple[str, ...] = ARTIFACTS,
 ) -> list[str]:
     """Returns the command line of a main class, or of a single .java source file, with a release on the class path."""
     level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
@@ -146,7 +149,7 @@ def java_command(
         *(quick(version) if options is None else options),
         level,
         "-cp",
-        f"{jars(version)}/*",
+        f"{jars(version, artifacts)}/*",
         main,
         *arguments,
     ]

@@ -34,6 +34,7 @@ MODULES = {
     "acls": "acls",
     "configs": "configs",
     "dump-log": "dump_log",
+    "metadata-shell": "metadata_shell",
 }
 #: Scripts that have no function any more, with the message that they print.
 NEEDLESS = {
