@@ -127,10 +127,11 @@ config_option = click.option(
 )  # fmt: skip
 
 
-def cluster_options(command: F, *, bootstrap: Callable[[Any], Any] = bootstrap_option) -> F:
+def cluster_options(command: F, *, bootstrap: Callable[[Any], Any] = bootstrap_option, extra: str = "cli") -> F:
     """Adds the options of a cluster, passes it as ``cluster``, and prints errors in one line.
 
     :param bootstrap: the option of its address, if the command uses one of the usual names for something else
+    :param extra: the extra that has what the command needs
     """
 
     @config_option
@@ -138,7 +139,7 @@ def cluster_options(command: F, *, bootstrap: Callable[[Any], Any] = bootstrap_o
     def wrapped(bootstrap_server: str | None, command_config: str | None, **given: Any) -> Any:
         properties = read_properties(command_config) if command_config else {}
         cluster = Cluster(bootstrap_server or properties.get("bootstrap.servers") or LOCAL, properties)
-        with errors_in_one_line(cluster):
+        with errors_in_one_line(cluster, extra):
             return command(cluster=cluster, **given)
 
     return cast(F, bootstrap(wrapped))
@@ -153,7 +154,7 @@ def read_properties(path: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def errors_in_one_line(cluster: Cluster) -> Iterator[None]:
+def errors_in_one_line(cluster: Cluster, extra: str = "cli") -> Iterator[None]:
     """Turns the errors of a client into one line, with a diagnosis if the cluster cannot be reached.
 
     If the client itself is not installed, the line says what to install.
@@ -162,7 +163,7 @@ def errors_in_one_line(cluster: Cluster) -> Iterator[None]:
         import kafka.errors
         import rich  # noqa: F401
     except ImportError as error:
-        raise is_missing(error) from None
+        raise is_missing(error, extra) from None
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         yield

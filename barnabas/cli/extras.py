@@ -6,7 +6,7 @@ Knows nothing of the commands.
 import click
 
 
-def is_missing(error: ImportError) -> click.ClickException:
-    """Returns the error of a command that needs the extra ``cli``."""
-    hint = "pip install 'barnabas[cli]'"
-    return click.ClickException(f"{error.name} is not installed; it is part of the extra cli: {hint}")
+def is_missing(error: ImportError, extra: str = "cli") -> click.ClickException:
+    """Returns the error of a command that needs an extra."""
+    hint = f"pip install 'barnabas[{extra}]'"
+    return click.ClickException(f"{error.name} is not installed; it is part of the extra {extra}: {hint}")

@@ -126,14 +126,15 @@ class Console:
         try:
             return route.page(page_request)
         except Missing as error:
-            raise _Problem(404, str(error), "Choose one that exists.") from None
+            raise _Problem(404, str(error), error.hint) from None
         except ValueError as error:
             raise _Problem(400, str(error), "Correct what was given, then try again.") from None
         except click.ClickException as error:
             text = error.format_message()
             if _DENIED.match(text):
                 raise self._denied(page_request, text) from None
-            raise _Problem(409, text, "Nothing was changed.") from None
+            hint = "Load this page again." if route.method == "GET" else "Nothing was changed."
+            raise _Problem(409, text, hint) from None
         except KafkaError as error:
             if _DENIED.match(error_text(error)):
                 raise self._denied(page_request, error_text(error)) from None

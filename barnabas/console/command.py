@@ -4,6 +4,7 @@ Knows nothing of the pages.
 """
 
 import contextlib
+from functools import partial
 from typing import Any
 
 import click
@@ -28,7 +29,7 @@ TOKEN = "BARNABAS_CONSOLE_TOKEN"
 )
 @click.option("--schema-registry", metavar="URL", envvar="SCHEMA_REGISTRY_URL", help="The schema registry to show.")
 @click.option("--admin-api", metavar="URL", help="The admin API of a Barnabas broker for tests: its faults are shown.")
-@cluster_options
+@partial(cluster_options, extra="console")
 def console(
     cluster: Cluster,
     listener: str,

@@ -139,6 +139,25 @@ class Topic:
                         yield Found(partition, record, batch)
                 offset = batch.next_offset
 
+    def records_of_several(self, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Found]:
+        """Yields the records of several partitions, in no order, each from an offset to before another; stops after
+        ``READ_S``.
+        """
+        deadline = time.monotonic() + READ_S
+        left = {partition: start for partition, (start, end) in ranges.items() if start < end}
+        while left and time.monotonic() < deadline:
+            before = dict(left)
+            for partition, fetched in self.fetch(left).items():
+                _, end = ranges[partition]
+                for batch in fetched.batches:
+                    for record in records_of(batch) if batch.next_offset > left[partition] else ():
+                        if left[partition] <= record.offset < end:
+                            yield Found(partition, record, batch)
+                    left[partition] = max(left[partition], batch.next_offset)
+            if left == before:
+                return
+            left = {partition: offset for partition, offset in left.items() if offset < ranges[partition][1]}
+
 
 def whole_batches(records: Any) -> Iterator[RecordBatch]:
     """Yields the whole batches of a response; the last one may be truncated to the requested size."""

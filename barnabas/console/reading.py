@@ -29,7 +29,14 @@ class Client(Protocol):
 
 
 class Missing(Exception):
-    """A topic or partition does not exist."""
+    """What a page is about does not exist.
+
+    :param hint: what to do
+    """
+
+    def __init__(self, text: str, hint: str = "Choose one that exists.") -> None:
+        super().__init__(text)
+        self.hint = hint
 
 
 class Page(NamedTuple):

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from barnabas.server.http import Application
@@ -34,4 +34,8 @@ def new_application(registry: CollectorRegistry, unready: Callable[[], str | Non
             return JSONResponse({"status": "ready"})
         return JSONResponse({"status": "not ready", "why": why}, 503)
 
-    return Starlette(routes=[Route("/metrics", metrics), Route("/health/live", live), Route("/health/ready", ready)])
+    async def root(request: Request) -> Response:
+        return RedirectResponse("/metrics")
+
+    routes = {"/": root, "/metrics": metrics, "/health/live": live, "/health/ready": ready}
+    return Starlette(routes=[Route(path, endpoint) for path, endpoint in routes.items()])

@@ -64,13 +64,22 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+class MissingExtra(ConfigError):
+    """The config of a service whose packages are not installed."""
+
+    def __init__(self, name: str, value: str, extra: str) -> None:
+        hint = f"pip install 'barnabas[{extra}]'"
+        ValueError.__init__(self, f"{name} is {value!r}, and what that needs is not installed: {hint}")
+        self.name = name
+
+
 def require(config: str, value: str, extra: str, *packages: str) -> None:
     """Checks, without an import, that the packages of an extra are installed.
 
-    :raises ConfigError: one is missing
+    :raises MissingExtra: one is missing
     """
     if not has_packages(*packages):
-        raise ConfigError(config, value, f"set where the extra is installed: pip install 'barnabas[{extra}]'")
+        raise MissingExtra(config, value, extra)
 
 
 class HttpService:
@@ -106,7 +115,7 @@ class HttpService:
         loop = asyncio.get_running_loop()
         for each in self._sockets:
             loop.add_reader(each, self._begin)
-        logger.info("The %s is at %s", self.name, self.url)
+        logger.info("Serving %s at %s", self.name, self.url)
 
     def _begin(self) -> None:
         """Starts uvicorn at the first connection, which waits in the backlog meanwhile."""

@@ -170,6 +170,7 @@ def test_schemas_show_versions_and_differences(pages, broker):
     assert "/schemas/r-value" in pages.get("/schemas").text
     text = pages.get("/schemas/r-value?version=2&before=1").text
     assert "BACKWARD" in text and re.search(r'diff-add">\+ .*note', text)
+    assert [pages.get(f"/schemas/{each}").status_code for each in ("none", "r-value?version=3")] == [404, 404]
     without = Browser(Console(Cluster(broker.bootstrap_servers, {})).application())
     assert without.get("/schemas").status_code == 404 and 'href="/schemas"' not in without.get("/topics").text
 

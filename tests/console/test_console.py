@@ -78,6 +78,9 @@ def test_what_is_empty_or_missing_says_what_to_do(pages):
     assert pages.get("/topics/none/records").status_code == 404
     assert pages.get("/topics/none").status_code == 404, "reading creates no topic"
     assert pages.get("/topics/orders/records?partition=200").status_code == 404
+    too_many = pages.get("/topics/orders/records?partition=all")
+    assert too_many.status_code == 400 and "120 partitions: choose one" in too_many.text
+    assert "--admin-api" in pages.get("/faults").text and "Choose one" not in pages.get("/faults").text
     wrong = pages.get("/topics/orders/records?offset=x")
     assert wrong.status_code == 400 and "must be a number" in wrong.text
 

@@ -46,6 +46,23 @@ def test_a_search_that_cannot_be_says_why(pages):
     assert shown.status_code == 200 and 'role="alert"' in shown.text and "<html" not in shown.text
 
 
+def test_the_newest_records_of_all_partitions_are_shown(pages, broker):
+    broker.create_topic("merged", partitions=3)
+    assert "Produce one" in pages.get("/topics/merged/records").text
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        for number in range(120):
+            producer.send("merged", None, b"k%d" % number, partition=number % 3, timestamp_ms=1000 + number)
+    newest = pages.get("/topics/merged/records").text
+    assert [f">k{number}<" in newest for number in (119, 118, 70, 69)] == [True, True, True, False]
+    assert newest.index(">k119<") < newest.index(">k118<") < newest.index(">k70<")
+    assert "/topics/merged/records/2/39?as=auto" in newest, "a record has a link to its page"
+    assert pages.get("/topics/merged/records?partition=all").text == newest
+    later = pages.get("/topics/merged/records?partition=all&time=1010").text
+    assert later.index(">k10<") < later.index(">k11<") < later.index(">k59<")
+    assert ">k9<" not in later and ">k60<" not in later
+    assert "no records from that time on" in pages.get("/topics/merged/records?partition=all&time=9999999").text
+
+
 def test_records_are_browsed_by_time(pages):
     text = pages.get("/topics/orders/records?partition=0&time=1970-01-01T00:00:01.150").text
     assert "/topics/orders/records/0/50?" in text and "/topics/orders/records/0/49?" not in text

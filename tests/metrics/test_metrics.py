@@ -223,6 +223,11 @@ def test_health(broker, path, status):
         assert response.read() == b'{"status":"%s"}' % status.encode()
 
 
+def test_the_address_without_a_path_leads_to_the_metrics(broker):
+    with urllib.request.urlopen(broker.metrics_url, timeout=30) as response:
+        assert response.url == f"{broker.metrics_url}/metrics"
+
+
 # ------------------------------------------------------------ counting
 
 

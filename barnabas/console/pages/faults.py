@@ -17,7 +17,7 @@ NOT_RECORDED: Final = 409
 
 def _ask(request: PageRequest, method: str, path: str, body: str | None = None) -> Any:
     if request.sources.admin_api is None:
-        raise Missing("No admin API is known: start the broker with --dev, or name it by --admin-api.")
+        raise Missing("No admin API is known.", "Start the broker with --dev, or name its admin API by --admin-api.")
     return ask(request.sources.admin_api, request.sources.admin_token, method, path, body)
 
 

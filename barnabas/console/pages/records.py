@@ -16,6 +16,8 @@ from barnabas.console.searching import WHERES
 
 RECORDS_ON_A_PAGE: Final = 50
 MOST_AS_JSON: Final = 1000
+MOST_MERGED: Final = 50
+"""The maximum number of partitions whose records are shown on one page."""
 WHOLE_CHARACTERS: Final = 1 << 20
 """The maximum length of a key or value on the page of one record, in characters."""
 
@@ -54,20 +56,26 @@ def moment_ms(text: str) -> int:
 
 
 def browse(request: PageRequest) -> Answer:
-    """Shows the records of a partition from an offset or a time on, by default the last ones; or starts a search."""
+    """Shows the records of a partition from an offset or a time on, by default the last ones; or those of all
+    partitions; or starts a search.
+    """
     name, kind = request.path["topic"], kind_of(request)
     values: dict[str, Any] = {
         "topic": name, "kind": kind, "kinds": KINDS, "wheres": WHERES, "search": request.text("search"),
         "where": request.text("where") or "any", "time": request.text("time"), "size": RECORDS_ON_A_PAGE,
+        "most_merged": MOST_MERGED,
     }  # fmt: skip
     with request.sources.client.admin() as admin:
         topic = Topic(admin, existing(admin, name))
         values["partitions"] = list(topic.leaders)
         if request.text("search"):
             return Shown("search.html", {**values, "partition": request.text("partition"), "query": _query(request)})
+        at = moment_ms(values["time"]) if values["time"] else None
+        if _is_of_all(request, topic):
+            rows = [row(each, kind, request.sources.registry) for each in _of_all(topic, at)]
+            return Shown("records_of_all.html", {**values, "rows": rows})
         partition = request.whole("partition")
         topic.check(partition)
-        at = moment_ms(values["time"]) if values["time"] else None
         beginning, end, start = topic.bounds([partition], at).get(partition, (0, 0, 0))
         if request.text("offset"):
             start = request.whole("offset")
@@ -78,6 +86,34 @@ def browse(request: PageRequest) -> Answer:
     rows = [row(each, kind, request.sources.registry) for each in found]
     place = {"partition": partition, "rows": rows, "beginning": beginning, "end": end, "start": start}
     return Shown("records.html", {**values, **place})
+
+
+def _is_of_all(request: PageRequest, topic: Topic) -> bool:
+    """Returns whether all partitions are wanted. :raises ValueError: they are, and the topic has too many"""
+    wanted, count = request.text("partition"), len(topic.leaders)
+    if wanted == "all" and count > MOST_MERGED:
+        raise ValueError(
+            f"{topic.name} has {count} partitions: choose one of them. Of all of them there is a search, and Live."
+        )
+    return wanted == "all" or (not wanted and not request.text("offset") and 1 < count <= MOST_MERGED)
+
+
+def _of_all(topic: Topic, at: int | None) -> list[Found]:
+    """Returns the newest records of all partitions, the newest first; or the first ones from a time on, the oldest
+    first.
+    """
+    ranges = {
+        partition: (max(beginning, end - RECORDS_ON_A_PAGE), end)
+        if at is None
+        else (start, min(start + RECORDS_ON_A_PAGE, end))
+        for partition, (beginning, end, start) in topic.bounds(list(topic.leaders), at).items()
+    }
+    found = sorted(
+        topic.records_of_several(ranges),
+        key=lambda each: (each.record.timestamp, each.partition, each.record.offset),
+        reverse=at is None,
+    )
+    return found[:RECORDS_ON_A_PAGE]
 
 
 def _query(request: PageRequest) -> str:

@@ -16,7 +16,7 @@ SUBJECTS_ON_A_PAGE: Final = 100
 
 def _client(request: PageRequest) -> Client:
     if request.sources.registry is None:
-        raise Missing("No schema registry is known: start with --schema-registry.")
+        raise Missing("No schema registry is known.", "Start the broker with --schema-registry, or name one.")
     return Client(request.sources.registry)
 
 
@@ -30,10 +30,13 @@ def subjects(request: PageRequest) -> Answer:
 def subject(request: PageRequest) -> Answer:
     """Shows a version of a subject, by default the latest, and its difference from another version."""
     client, name = _client(request), request.path["subject"]
+    if name not in client("GET", "/subjects"):
+        raise Missing(f"There is no subject {name}.")
     path = f"/subjects/{quote(name, safe='')}"
     versions = client("GET", f"{path}/versions")
-    version = request.whole("version") or versions[-1]
-    before = request.whole("before")
+    version, before = request.whole("version") or versions[-1], request.whole("before")
+    if unknown := {version, before} - {0, *versions}:
+        raise Missing(f"{name} has no version {min(unknown)}.")
     found = client("GET", f"{path}/versions/{version}")
     text = pretty(found)
     lines: list[str] = []
