@@ -12,6 +12,7 @@ import ssl
 import struct
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -254,24 +255,31 @@ def check_lines(seen, logged):
     logged.clear()
 
 
-@pytest.fixture
-def logged(monkeypatch):
-    """The records that the server logs. pytest would keep all of them until the test ends, and count as growth."""
+@contextmanager
+def records_of_the_server():
+    """Yields the list of the records that the server logs.
+
+    pytest would keep all of them until the test ends, which would count as growth. It adds its handlers to loggers that
+    do not propagate when the call of the test begins, so this has to begin later.
+    """
     logger, records = logging.getLogger("barnabas.server"), []
+    before = logger.level, logger.propagate, logger.handlers
     handler = logging.Handler(logging.INFO)
-    monkeypatch.setattr(handler, "emit", records.append)
-    monkeypatch.setattr(logger, "propagate", False)
-    monkeypatch.setattr(logger, "handlers", [handler])
-    level = logger.level
+    handler.emit = records.append
     logger.setLevel(logging.INFO)
-    yield records
-    logger.setLevel(level)
+    logger.propagate, logger.handlers = False, [handler]
+    try:
+        yield records
+    finally:
+        logger.setLevel(before[0])
+        logger.propagate, logger.handlers = before[1:]
 
 
 @pytest.mark.parametrize("total", [400, pytest.param(100_000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
-def test_handshakes_over_a_socket(tmp_path, logged, total):
+def test_handshakes_over_a_socket(tmp_path, total):
     """Memory and time stay constant, and a valid client is served afterwards."""
-    growth, spent = asyncio.run(strangers(tmp_path, total, logged))
+    with records_of_the_server() as logged:
+        growth, spent = asyncio.run(strangers(tmp_path, total, logged))
     assert growth < MOST_GROWTH
     if total >= 10_000:  # the CPU time of a few is too noisy
         assert max(spent[1:]) < 3 * min(spent), "each quarter costs about the same"
