@@ -8,7 +8,7 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from random import SystemRandom
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -60,6 +60,9 @@ class Cluster(Seeing):
     there are brokers; internal topics, too. A broker that is killed is noticed within a second
     (``broker.session.timeout.ms``).
 
+    ``racks`` are those of the brokers, in their order: replicas are spread over them, and consumers of a rack read from
+    the nearest replica if ``replica.selector.class`` is set.
+
     One controller is enough unless a test stops it as well: three of them survive the loss of one. Controllers are
     nodes for :meth:`stop`, :meth:`kill`, :meth:`start`, :meth:`isolate` and :meth:`heal`.
 
@@ -75,9 +78,12 @@ class Cluster(Seeing):
         configs: Mapping[str, object] | None = None,
         *,
         controllers: int = 1,
+        racks: Sequence[str] = (),
         **keywords: object,
     ) -> None:
         named = {name.replace("_", "."): value for name, value in keywords.items()}
+        if racks and len(racks) != brokers:
+            raise ValueError(f"{len(racks)} racks for {brokers} brokers")
         copies = min(brokers, COPIES)
         defaults = {
             "controller.quorum.election.timeout.ms": ELECTION_MS,
@@ -107,11 +113,11 @@ class Cluster(Seeing):
         self._brokers = {
             node_id: ClusterNode(
                 node_id,
-                given | {"process.roles": "broker", "listeners": "PLAINTEXT://127.0.0.1:0"},
+                given | rack | {"process.roles": "broker", "listeners": "PLAINTEXT://127.0.0.1:0"},
                 clock,
                 random.randbytes,
             )
-            for node_id in range(1, brokers + 1)
+            for node_id, rack in enumerate(([{"broker.rack": each} for each in racks] or [{}] * brokers), 1)
         }
         self._faults: ClusterFaults | None = None
         self._loop: asyncio.AbstractEventLoop
