@@ -25,7 +25,9 @@ def test_a_consumer_reads_from_the_replica_in_its_rack(cluster):
     cluster.create_topic("read")
     leader = cluster.leader("read")
     (near,) = (node for node in cluster.partition("read").replicas if RACKS[node - 1] == next_to(leader))
-    asked = {node: cluster.faults.add(node=node, api="Fetch", client_id="near", delay=0.001) for node in (leader, near)}
+    fetches = {
+        node: cluster.faults.add(node=node, api="Fetch", client_id="near", delay=0.001) for node in (leader, near)
+    }
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
     consumer = Consumer({
         "bootstrap.servers": cluster.bootstrap_servers, "group.id": "g", "client.id": "near",
@@ -37,7 +39,7 @@ def test_a_consumer_reads_from_the_replica_in_its_rack(cluster):
     finally:
         consumer.close()
     assert read == [b"%d" % number for number in range(3)]
-    assert 1 <= asked[leader].hits < asked[near].hits  # the leader has named the other one
+    assert 1 <= fetches[leader].hits < fetches[near].hits  # the leader has named the other one
 
 
 def next_to(leader):
