@@ -26,6 +26,9 @@ WHERES: Final = {"any": "key, value or header", "key": "key", "value": "value", 
 _NOT_OF_WORDS: Final = re.compile(r"[\s\"\\:,{}\[\]]")
 """The characters between tokens of JSON, which may differ between the shown and the written text."""
 
+_FLOAT: Final = re.compile(r"\d\.|\d[eE]")
+"""Numbers that have several forms: 1.0 and 1e0."""
+
 Matches = Callable[[Found], bool]
 
 
@@ -67,16 +70,17 @@ def matching(where: str, text: str, registry: str | None) -> Matches:
     if where == "json":
         return _json_matching(text, registry)
     wanted = text.lower()
-    is_word = _NOT_OF_WORDS.search(wanted) is None
+    words = _words(wanted)
 
     def has(data: bytes | None) -> bool:
         if data is None:
             return False
         plain = _plain_text(data)
         if plain is not None:
-            if wanted in plain.lower():
+            plain = plain.lower()
+            if wanted in plain:
                 return True
-            if is_word and "\\" not in plain:
+            if not _may_have(plain, words):
                 return False
         return wanted in decoded(data, registry=registry, limit=1 << 20)["text"].lower()
 
@@ -97,7 +101,7 @@ def matching(where: str, text: str, registry: str | None) -> Matches:
 def _plain_text(data: bytes) -> str | None:
     """Returns a text unchanged; None for values in another form, such as hex or with a schema.
 
-    JSON is shown with other spaces and without escapes; a search for a word skips this conversion.
+    JSON is shown with other spaces and without escapes; a search skips this conversion where words are missing.
     """
     if data[:1] == b"\0":
         return None
@@ -108,6 +112,16 @@ def _plain_text(data: bytes) -> str | None:
     return text if text.isprintable() or text[:1] in ("{", "[") else None
 
 
+def _words(text: str) -> list[str]:
+    """Returns the words of a text, which JSON has in the same form however it is written."""
+    return [each for each in _NOT_OF_WORDS.split(text) if each]
+
+
+def _may_have(plain: str, words: list[str]) -> bool:
+    """Returns whether a text may have all these words: it has them, or is written with escapes."""
+    return "\\" in plain or all(each in plain for each in words)
+
+
 def _json_matching(text: str, registry: str | None) -> Matches:
     """Returns the function for ``$.customer.name = Ada``; without a value it matches records that have the path."""
     path, equals, wanted = text.partition("=")
@@ -115,8 +129,14 @@ def _json_matching(text: str, registry: str | None) -> Matches:
     if not steps:
         raise ValueError(f"{text!r} is no path within JSON: try $.customer.name = Ada")
     wanted = wanted.strip().strip('"')
+    words = [each for each in steps if each != "*" and not each.isdecimal()]
+    if _words(wanted) == [wanted] and not _FLOAT.search(wanted):
+        words.append(wanted)
 
     def matches(each: Found) -> bool:
+        plain = None if each.record.value is None else _plain_text(each.record.value)
+        if plain is not None and not _may_have(plain, words):
+            return False
         shown = decoded(each.record.value, registry=registry, limit=1 << 20)
         try:
             values = at_path(json.loads(shown["text"]), steps)

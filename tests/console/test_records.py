@@ -175,6 +175,8 @@ def test_a_search_through_bytes_without_a_schema_asks_the_registry_once(pages, b
         (b'{"drink":"tea","table":1}', '"table": 1', True),
         (b'{"drink":"tea","table":1}', '"table":1', True),
         (b'{"drink":"tea","table":1}', "TEA", True),
+        (b'{"drink":"tea","table":1}', '"table": 2', False),
+        (b'{"drink":"caf\\u00e9","table":1}', '"drink": "café"', True),
         (b'{"drink":"tea","table":1}', "coffee", False),
         (b'{"drink":"tea",\n "table":1}', "table", True),
         (b"\xff\x00", "ff 00", True),
@@ -186,3 +188,22 @@ def test_a_search_through_bytes_without_a_schema_asks_the_registry_once(pages, b
 def test_a_search_finds_what_is_shown_and_what_was_written(value, text, is_found):
     record = Record(0, 0, None, value, [])
     assert matching("value", text, None)(Found(0, record, None)) is is_found
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "is_found"),
+    [
+        (b'{"table":1}', "$.table = 1", True),
+        (b'{"table":1}', "$.table", True),
+        (b'{"table":1}', "$.chair", False),
+        (b'{"table":1}', "$.table = 2", False),
+        (b'{"table":1e0}', "$.table = 1.0", True),
+        (b'{"t\\u0061ble":"\\u0061"}', "$.table = a", True),
+        (b'{"of":{"a":[1,2]}}', '$.of = {"a": [1, 2]}', True),
+        (b'[{"a":null},{"a":true}]', "$.*.a = true", True),
+        (b'[{"a":null},{"a":true}]', "$.1.a = true", True),
+        (None, "$.a", False),
+    ],
+)
+def test_a_path_is_found_however_json_is_written(value, text, is_found):
+    assert matching("json", text, None)(Found(0, Record(0, 0, None, value, []), None)) is is_found
