@@ -63,6 +63,9 @@ BACKOFF_S, LONGEST_BACKOFF_S, JITTER = 1.0, 30.0, 0.2
 
 NO_EPOCH = -1
 
+Fields = Callable[[], Any]
+"""Returns the fields of a request for a partition, as of now."""
+
 DONE = Outcome(None)
 """The outcome of a successful request that returns no state."""
 
@@ -124,14 +127,20 @@ SUMMARY = _rpc(ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryRequ
 DELETE = _rpc(DeleteShareGroupStateRequest, DeleteShareGroupStateRequest.DeleteStateData)
 
 
+class Progress(NamedTuple):
+    """How far a share partition has come."""
+
+    start_offset: int
+    delivery_complete_count: int
+
+
 class Call:
     """One call of the persister, about some partitions of a group."""
 
-    def __init__(self, rpc: Rpc, group_id: str, partitions: Mapping[TopicPartition, Any], done: Done) -> None:
+    def __init__(self, rpc: Rpc, group_id: str, partitions: Mapping[TopicPartition, Fields], done: Done) -> None:
         self.rpc = rpc
         self.group_id = group_id
         self.partitions = partitions
-        """The fields of the request for each partition."""
         self._outcomes: Outcomes = {}
         self._done = done
 
@@ -172,7 +181,9 @@ class Persister:
         :param partitions: topic id -> partition -> start offset; -1 where ``share.auto.offset.reset`` decides
         """
         wanted = {
-            (topic_id, index): INITIALIZE.partition(partition=index, state_epoch=state_epoch, start_offset=start_offset)
+            (topic_id, index): partial(
+                INITIALIZE.partition, partition=index, state_epoch=state_epoch, start_offset=start_offset
+            )
             for topic_id, starts in partitions.items()
             for index, start_offset in starts.items()
         }
@@ -180,7 +191,7 @@ class Persister:
 
     def read(self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int, done: Done) -> None:
         """Reads the whole state on behalf of the leader of that epoch, and fences earlier leaders."""
-        wanted = {(topic_id, partition): READ.partition(partition=partition, leader_epoch=leader_epoch)}
+        wanted = {(topic_id, partition): partial(READ.partition, partition=partition, leader_epoch=leader_epoch)}
         self._call(READ, group_id, wanted, done)
 
     def write(
@@ -190,35 +201,42 @@ class Persister:
         partition: int,
         state_epoch: int,
         leader_epoch: int,
-        start_offset: int,
-        delivery_complete_count: int,
+        progress: Callable[[], Progress],
         batches: Sequence[StateBatch],
         done: Done,
     ) -> None:
-        """Writes the state of some records. FENCED_STATE_EPOCH, FENCED_LEADER_EPOCH: the caller has been replaced."""
-        written = WRITE.partition(
-            partition=partition,
-            state_epoch=state_epoch,
-            leader_epoch=leader_epoch,
-            start_offset=start_offset,
-            delivery_complete_count=delivery_complete_count,
-            state_batches=[
-                WRITE.partition.StateBatch(
-                    first_offset=first, last_offset=last, delivery_state=delivery_state, delivery_count=count
-                )
-                for first, last, delivery_state, count in batches
-            ],
-        )
-        self._call(WRITE, group_id, {(topic_id, partition): written}, done)
+        """Writes the state of some records. FENCED_STATE_EPOCH, FENCED_LEADER_EPOCH: the caller has been replaced.
+
+        :param progress: called for each attempt: others may have been written since the first one, and the share
+            coordinator moves the start offset to where a write has it, forward or back
+        """
+
+        def fields() -> Any:
+            start_offset, delivery_complete_count = progress()
+            return WRITE.partition(
+                partition=partition,
+                state_epoch=state_epoch,
+                leader_epoch=leader_epoch,
+                start_offset=start_offset,
+                delivery_complete_count=delivery_complete_count,
+                state_batches=[
+                    WRITE.partition.StateBatch(
+                        first_offset=first, last_offset=last, delivery_state=delivery_state, delivery_count=count
+                    )
+                    for first, last, delivery_state, count in batches
+                ],
+            )
+
+        self._call(WRITE, group_id, {(topic_id, partition): fields}, done)
 
     def summary(self, group_id: str, partitions: Iterable[TopicPartition], done: Done) -> None:
         """Reads epochs, start offset and delivery complete count; UNINITIALIZED where there is no state."""
-        wanted = {each: SUMMARY.partition(partition=each[1], leader_epoch=NO_EPOCH) for each in partitions}
+        wanted = {each: partial(SUMMARY.partition, partition=each[1], leader_epoch=NO_EPOCH) for each in partitions}
         self._call(SUMMARY, group_id, wanted, done)
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition], done: Done) -> None:
         """Deletes the states. It is no error if there is none."""
-        wanted = {each: DELETE.partition(partition=each[1]) for each in partitions}
+        wanted = {each: partial(DELETE.partition, partition=each[1]) for each in partitions}
         self._call(DELETE, group_id, wanted, partial(self._changed, group_id, done))
 
     def close(self) -> None:
@@ -233,7 +251,7 @@ class Persister:
 
     # ------------------------------------------------------------ requests
 
-    def _call(self, rpc: Rpc, group_id: str, partitions: Mapping[TopicPartition, Any], done: Done) -> None:
+    def _call(self, rpc: Rpc, group_id: str, partitions: Mapping[TopicPartition, Fields], done: Done) -> None:
         if partitions:
             self._ask(Attempt(Call(rpc, group_id, partitions, done), list(partitions)))
         else:
@@ -345,7 +363,7 @@ class Channel:
         topics: dict[bytes, list[Any]] = {}
         for attempt in attempts:
             for each in attempt.partitions:
-                topics.setdefault(each[0], []).append(attempt.call.partitions[each])
+                topics.setdefault(each[0], []).append(attempt.call.partitions[each]())
         request = rpc.request(
             group_id=group_id,
             topics=[rpc.topic(topic_id=topic_id, partitions=found) for topic_id, found in topics.items()],

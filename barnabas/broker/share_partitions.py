@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from barnabas.broker.environment import NodeEnvironment
-from barnabas.broker.persister import Persister
+from barnabas.broker.persister import Persister, Progress
 from barnabas.broker.share_sessions import SessionKey, ShareSession, ShareSessions
 from barnabas.cluster.features import SHARE_VERSION
 from barnabas.cluster.image.image import MetadataDelta
@@ -72,7 +72,17 @@ class GroupLimits(NamedTuple):
 class CachedSharePartition:
     """A share partition of a partition that this node leads: loading, active or fenced."""
 
-    __slots__ = ("error", "group_id", "leader_epoch", "partition", "share", "state_epoch", "waiters")
+    __slots__ = (
+        "error",
+        "group_id",
+        "is_left",
+        "leader_epoch",
+        "partition",
+        "share",
+        "state_epoch",
+        "waiters",
+        "writes",
+    )
 
     def __init__(self, group_id: str, partition: Partition) -> None:
         self.group_id = group_id
@@ -82,6 +92,8 @@ class CachedSharePartition:
         self.share: SharePartition | None = None  #: None until its state has been read
         self.error: KafkaError | None = None  #: the error with which loading failed, or that fenced it
         self.waiters: dict[Callable[[], object], None] = {}  #: callbacks of waiting fetches, longest first
+        self.writes = 0  #: the number of writes without an outcome
+        self.is_left = False  #: whether no member of the group is connected any more
 
     def wake(self) -> None:
         """Calls the waiting fetches: there may be records to acquire."""
@@ -163,6 +175,7 @@ class SharePartitions:
             partition.check_leader()
             cached = self._cached[key] = CachedSharePartition(group_id, partition)
             self._node.persister.read(group_id, *at, cached.leader_epoch, partial(self._read, key, cached))
+        cached.is_left = False
         return cached
 
     def _read(self, key: tuple[str, bytes, int], cached: CachedSharePartition, outcomes: Outcomes) -> None:
@@ -217,14 +230,21 @@ class SharePartitions:
         done: Done,
     ) -> None:
         def written(outcomes: Outcomes) -> None:
+            cached.writes -= 1
             error = translated(outcomes[key[1:]], "write")
             if isinstance(error, FENCING) and self._cached.get(key) is cached:
                 self._drop(key, error)
             done(error)
+            if cached.is_left and not cached.writes and self._cached.get(key) is cached:
+                self._drop(key, NotLeaderOrFollower())
 
-        self._node.persister.write(
-            *key, cached.state_epoch, cached.leader_epoch, start_offset, delivery_complete_count, batches, written
-        )
+        def progress() -> Progress:
+            if cached.share is None:
+                return Progress(start_offset, delivery_complete_count)
+            return Progress(cached.share.start_offset, cached.share.delivery_complete_count)
+
+        cached.writes += 1
+        self._node.persister.write(*key, cached.state_epoch, cached.leader_epoch, progress, batches, written)
 
     def _drop(self, key: tuple[str, bytes, int], error: KafkaError) -> None:
         """Drops and fences a share partition. The next fetch reads its state again."""
@@ -284,9 +304,15 @@ class SharePartitions:
             self._drop((group_id, *at), NotLeaderOrFollower())
 
     def _drop_group(self, group_id: str) -> None:
-        """Drops the share partitions of a group. The next fetch reads their state again."""
-        for key in [key for key in self._cached if key[0] == group_id]:
-            self._drop(key, NotLeaderOrFollower())
+        """Drops the share partitions of a group. The next fetch reads their state again.
+
+        One with a write stays until that has an outcome: what is read meanwhile would not have it, and a later attempt
+        of the write would not know what came after it.
+        """
+        for key, cached in [(key, cached) for key, cached in self._cached.items() if key[0] == group_id]:
+            cached.is_left = True
+            if not cached.writes:
+                self._drop(key, NotLeaderOrFollower())
 
     def on_image(self, delta: MetadataDelta) -> None:
         """Drops the settings and share partitions that the change of the metadata makes stale."""

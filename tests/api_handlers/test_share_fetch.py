@@ -253,6 +253,26 @@ def test_who_hangs_up_while_it_is_written_what_it_said_is_given_nothing(node, mo
     assert acquired(node.fetch(0, 0, member="ben", connection=2)) == {0: [(1, 1, 1)]}
 
 
+def test_a_write_that_is_under_way_keeps_the_share_partition_when_its_last_member_hangs_up(node, monkeypatch):
+    """What a new member is given knows of it; when it is written and nobody is there, the state is read again."""
+    node.produce(2)
+    shares, key = node.broker.share_partitions, ("g", (node.topic_id, 0))
+    node.fetch(0, 0)
+    before = shares.find(*key)
+    held = []
+    monkeypatch.setattr(node.broker.persister, "write", lambda *args: held.append(args))
+    node.fetching(1, said=[(0, 0, 0, [ACCEPT])]).cancel()
+    shares.disconnected(1)
+    assert shares.find(*key) is before
+    assert acquired(node.fetch(0, 0, member="ben", connection=2, max_wait_ms=0)) == {0: []}
+    shares.disconnected(2)
+    monkeypatch.undo()
+    for args in held:
+        node.broker.persister.write(*args)
+    assert shares.find(*key) is None
+    assert acquired(node.fetch(0, 0, member="cid", connection=3)) == {0: [(1, 1, 2)]}
+
+
 def test_a_topic_that_goes_ends_the_wait(node):
     promise, topic_id = node.fetching(0, 0), node.topic_id
     submitted(node.broker.controller, DeleteTopics([(None, topic_id)]))

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from barnabas.broker.persister import Progress
 from barnabas.clock import ManualClock
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.cluster.topic_names import SHARE_GROUP_STATE
@@ -59,7 +60,8 @@ class Node:
         answers = []
         self.promised.add(start_offset)
         batches = [StateBatch(start_offset, start_offset + 5, 2, 1)]
-        self.broker.persister.write("g", self.topic_id, 0, 0, -1, start_offset, 6, batches, answers.append)
+        progress = Progress(start_offset, 6)
+        self.broker.persister.write("g", self.topic_id, 0, 0, -1, lambda: progress, batches, answers.append)
         if self.is_well(answers):
             self.promised.clear()
             self.promised.add(start_offset)

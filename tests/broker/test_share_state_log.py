@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.broker.persister import Persister
+from barnabas.broker.persister import Persister, Progress
 from barnabas.clock import ManualClock
 from barnabas.cluster.controller.commands import DeleteTopics
 from barnabas.cluster.topic_names import SHARE_GROUP_STATE
@@ -76,7 +76,10 @@ class Node:
         return self.outcomes_of(self.persister.read, self.topic_id, index, leader_epoch)[index]
 
     def write(self, index, start_offset, *state_batches):
-        return self.outcomes_of(self.persister.write, self.topic_id, index, 0, 0, start_offset, 0, state_batches)[index]
+        progress = Progress(start_offset, 0)
+        return self.outcomes_of(self.persister.write, self.topic_id, index, 0, 0, lambda: progress, state_batches)[
+            index
+        ]
 
     def summary(self, *indexes):
         return self.outcomes_of(self.persister.summary, [(self.topic_id, index) for index in indexes])

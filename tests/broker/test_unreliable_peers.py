@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from barnabas.broker.marker_sender import MarkerSender
+from barnabas.broker.persister import Progress
 from barnabas.clock import ManualClock
 from barnabas.config import BrokerConfig
 from barnabas.errors import LeaderNotAvailable, NetworkException, RequestTimedOut, UnknownTopicOrPartition
@@ -124,6 +125,11 @@ def test_each_leader_answers_for_its_partitions(error):
     }
 
 
+def at(start_offset):
+    """Returns where a share partition is."""
+    return lambda: Progress(start_offset, 0)
+
+
 class TestShareState:
     @pytest.fixture
     def life(self):
@@ -150,7 +156,7 @@ class TestShareState:
         answers = []
         for start in range(1, 6):
             batch = StateBatch(start, start + 1, 2, 1)
-            answers.append(self.ask(life, "write", topic_id, 0, 0, -1, start, 0, [batch]))
+            answers.append(self.ask(life, "write", topic_id, 0, 0, -1, at(start), [batch]))
         assert len(life.requests(WriteShareGroupStateRequest)) == 1
         life.clock.advance(60)
         assert all(len(outcomes) == 1 for outcomes in answers)
@@ -158,13 +164,28 @@ class TestShareState:
         assert starts == [1, 2, 3, 4, 5]
         assert self.outcome(life, "read", topic_id, 0, -1).state.start_offset == 5
 
+    def test_a_write_that_is_tried_again_does_not_take_the_start_offset_back(self, life):
+        """The one after it has moved it, and records below it were acknowledged."""
+        topic_id, starts = self.topic_id(life), [1]
+        assert self.outcome(life, "initialize", {topic_id: {0: 0}}, 0).error is None
+        life.peers.unreachable.add(1)
+        answers = self.ask(life, "write", topic_id, 0, 0, -1, lambda: Progress(starts[-1], 0), [StateBatch(9, 9, 2, 1)])
+        life.clock.advance(1)
+        life.peers.unreachable.clear()
+        starts.append(5)
+        self.ask(life, "write", topic_id, 0, 0, -1, lambda: Progress(starts[-1], 0), [])
+        life.clock.advance(60)
+        assert len(answers) == 1
+        state = self.outcome(life, "read", topic_id, 0, -1).state
+        assert (state.start_offset, state.batches) == (5, (StateBatch(9, 9, 2, 1),))
+
     def test_partitions_of_a_group_go_together(self, life):
         topic_id = self.topic_id(life)
         answers = self.ask(life, "initialize", {topic_id: dict.fromkeys(range(3), 0)}, 0)
         life.clock.advance(60)
         assert len(answers) == 1
         for index in (0, 1, 2, 1):
-            self.ask(life, "write", topic_id, index, 0, -1, 7, 0, [])
+            self.ask(life, "write", topic_id, index, 0, -1, at(7), [])
         life.clock.advance(60)
         sizes = [len(each.topics[0].partitions) for each in life.requests(WriteShareGroupStateRequest)]
         assert sizes == [1, 2, 1]
@@ -173,7 +194,7 @@ class TestShareState:
         topic_id = self.topic_id(life)
         assert self.outcome(life, "initialize", {topic_id: {0: 0}}, 0).error is None
         life.peers.unreachable.add(1)
-        outcome = self.outcome(life, "write", topic_id, 0, 0, -1, 1, 0, [])
+        outcome = self.outcome(life, "write", topic_id, 0, 0, -1, at(1), [])
         assert isinstance(outcome.error, (NetworkException, RequestTimedOut))
         assert len(life.requests(WriteShareGroupStateRequest)) == 5
 

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from tests.simulation.cluster import CONTROLLER, SimulatedCluster
+from tests.simulation.network import Stream
 from tests.simulation.node import SimulatedNode
 from tests.simulation.votes import Votes
 
@@ -227,19 +228,28 @@ class Faults:
 
     def cuts(self, fault: Fault, chance: Random) -> Undo | None:
         """Closes connections of a node in the middle of a message, one after the other."""
+        return self._end_connections(fault, chance, self.network.cut, "is cut")
+
+    def half_open(self, fault: Fault, chance: Random) -> Undo | None:
+        """Closes one end of connections of a node, one after the other: the other end does not learn of it."""
+        return self._end_connections(fault, chance, self.network.halve, "is open at the other end only")
+
+    def _end_connections(
+        self, fault: Fault, chance: Random, end_one: Callable[[Stream], object], how: str
+    ) -> Undo | None:
         end = self.loop.now + fault.seconds
         pause = chance.choice([0.02, 0.1, 0.5])
 
-        def cut() -> None:
+        def again() -> None:
             found = [each for each in self.network.streams if str(fault.node) in (each.life.name, each.other.life.name)]
             if found:
                 stream = chance.choice(found)
-                self.network.say(f"the connection {stream.port} of {stream.life.name} is cut")
-                self.network.cut(stream)
+                self.network.say(f"the connection {stream.port} of {stream.life.name} {how}")
+                end_one(stream)
             if self.loop.now < end:
-                self.loop.call_later(chance.uniform(0, 2 * pause), cut)
+                self.loop.call_later(chance.uniform(0, 2 * pause), again)
 
-        cut()
+        again()
         return lambda: None
 
     def delays(self, fault: Fault, chance: Random) -> Undo | None:

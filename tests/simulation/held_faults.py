@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
 
-from barnabas.cluster.image.image import PartitionImage
+from barnabas.cluster.image.image import MetadataImage, PartitionImage
 from barnabas.cluster.quorum.client import NO_NODE
 from barnabas.wire.frames import decode_request
 from barnabas.wire.message import Request
@@ -99,9 +99,20 @@ class _Follower:
 
     def state(self) -> PartitionImage | None:
         """Returns the partition in the newest image."""
-        images = [broker.image for broker in self.faults.cluster.brokers().values()]
-        topic = max(images, key=lambda image: image.offset).topics_by_id.get(self.partition[0]) if images else None
+        image = self.image()
+        topic = None if image is None else image.topics_by_id.get(self.partition[0])
         return None if topic is None else topic.partitions.get(self.partition[1])
+
+    def image(self) -> MetadataImage | None:
+        """Returns the newest image."""
+        images = [broker.image for broker in self.faults.cluster.brokers().values()]
+        return max(images, key=lambda image: image.offset) if images else None
+
+    def incarnation(self) -> int:
+        """Returns its broker epoch, -1 while it is fenced or not known."""
+        image = self.image()
+        broker = None if image is None else image.brokers.get(self.node.id)
+        return -1 if broker is None or broker.fenced else broker.epoch
 
     def is_in(self) -> bool:
         state = self.state()
@@ -141,17 +152,30 @@ def old_isr(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
     """Holds up a change that brings a follower into the ISR, until the follower is far from being in sync again.
 
     The leader has repeated it, and the follower was in the ISR and has fallen out of it: the partition epoch has risen.
-    Or the follower was killed, and is another incarnation of its broker, which may have lost what it had (KIP-903).
     """
+    return _begin(faults, fault, chance, _falls_out_again)
+
+
+def old_incarnation(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
+    """Holds up a change that brings a follower into the ISR, until the follower has started again.
+
+    It is another incarnation of its broker, which may have lost what it had (KIP-903): the partition epoch is the same.
+    """
+    return _begin(faults, fault, chance, _starts_again)
+
+
+def _begin(faults: Faults, fault: Fault, chance: Random, script: "Script") -> Undo | None:
     node = faults.cluster.nodes[fault.node]
     if node.id not in faults.cluster.brokers():
         return None
-    script = _falls_out_again if chance.random() < 0.5 else _starts_again
-    faults.do(_old_isr(_Follower(faults, node), script, chance))
+    faults.do(_hold_change(_Follower(faults, node), script, chance))
     return lambda: None
 
 
-async def _old_isr(follower: _Follower, script: Callable[[_Follower, Random], Awaitable[None]], chance: Random) -> None:
+Script = Callable[[_Follower, Random], Awaitable[None]]
+
+
+async def _hold_change(follower: _Follower, script: Script, chance: Random) -> None:
     try:
         follower.lag()
         await _until(follower.has_fallen)
@@ -178,7 +202,7 @@ async def _starts_again(follower: _Follower, chance: Random) -> None:
     with Watch(faults, AlterPartitionRequest, follower.is_proposed, holds=True) as held:
         follower.come()
         await _until(lambda: held.is_over)
-        power_cut = faults.may_forget(node.id)
+        before, power_cut = follower.incarnation(), faults.may_forget(node.id)
         revive = faults.killed(node.id, power_cut=power_cut)
         if revive is None:
             raise Missed
@@ -187,7 +211,8 @@ async def _starts_again(follower: _Follower, chance: Random) -> None:
         follower.lag()
         await asyncio.sleep(chance.choice([0.01, 0.5]))
         revive()
-        await asyncio.sleep(chance.uniform(0.0, 3.0))
+        await _until(lambda: follower.incarnation() not in (-1, before))
+        await asyncio.sleep(chance.choice([0.0, 0.1, 0.5]))
 
 
 # ---------------------------------------------------------------- ends of transactions

@@ -292,6 +292,14 @@ class Network:
             end.sent.clear()
             end.lose()
 
+    def halve(self, stream: Stream) -> None:
+        """Closes one end of a connection, whose messages in flight are lost, as are all that the other end sends.
+
+        The other end does not learn of it: for a machine in between, the connection has never existed.
+        """
+        stream.sent.clear()
+        stream.lose()
+
     def kill(self, life: Life) -> None:
         """Closes all connections of a process: the other ends notice it later, unless they are partitioned."""
         for stream in [each for each in self.streams if each.life is life]:

@@ -30,8 +30,10 @@ KINDS: Mapping[str, Kind] = {
     "split vote": vote_faults.split_vote,
     "old ISR": held_faults.old_isr,
     "old end": held_faults.old_end,
+    "old incarnation": held_faults.old_incarnation,
+    "half-open": Faults.half_open,
 }
-WEIGHTS = (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1, 4, 3, 2, 3, 2, 1, 4, 4, 2)
+WEIGHTS = (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1, 4, 3, 2, 3, 2, 1, 4, 3, 2, 4, 3)
 
 
 def plan(random: Random, nodes: Sequence[int], begin: float, end: float) -> list[Fault]:
