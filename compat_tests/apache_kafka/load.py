@@ -120,6 +120,11 @@ class Group:
                 self.seen.add(message.value() or b"")
         consumer.close()
 
+    def goes_on(self) -> None:
+        """Returns when a record has been read that had not been read before."""
+        before = len(self.seen)
+        until(lambda: len(self.seen) > before, "the group goes on")
+
     def end(self) -> None:
         self._ends.set()
         for member in self._members:

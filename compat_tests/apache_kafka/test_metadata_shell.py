@@ -4,7 +4,7 @@ The shell of Apache Kafka runs a command as soon as it has read some records, so
 """
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,6 @@ from barnabas.wire.messages import metadata_records as records
 
 from .apache import CURRENT, FLAGS, java_command
 from .hand_over import TOPIC, alter, apache_on, barnabas_on, fill, running, wait
-from .load import until
 
 pytestmark = pytest.mark.xdist_group("metadata_shell")  # it has brokers of its own
 
@@ -38,7 +37,8 @@ SETTINGS = {
     "super.users": "User:ANONYMOUS",
 }
 LOG = "__cluster_metadata-0"
-WORDS = (
+TRIES = 10
+CALLS = (
     ("find", "/"),
     ("tree", "/image"),
     ("ls",),
@@ -64,13 +64,18 @@ def theirs(path: Path, *words: str) -> str:
         log_level="off",
         artifacts=SHELL,
     )
-    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    return ran.stdout + ran.stderr
 
 
-def assert_same(path: Path) -> None:
-    for words in WORDS:
+def assert_same(path: Path, calls: Sequence[Sequence[str]] = CALLS) -> None:
+    for words in calls:
         wanted = ours(path, *words)
-        until(lambda words=words, wanted=wanted: theirs(path, *words) == wanted, f"{words} prints\n{wanted}")
+        for _ in range(TRIES):
+            found = theirs(path, *words)
+            if found == wanted:
+                break
+        assert found == wanted, words
 
 
 def change(bootstrap: str) -> None:

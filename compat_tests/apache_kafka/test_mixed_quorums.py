@@ -1,8 +1,13 @@
 """Controllers of Barnabas and of Apache Kafka in one quorum: each leads, each is killed, and nothing committed is lost.
 
-Under each leader clients make every kind of metadata change, by requests to a broker, which forwards them. In the end
-all logs of the quorum hold the same batches, byte for byte, and no controller logs a warning."""
+Under each leader clients make every kind of metadata change, by requests to a broker, which forwards them, and a group
+goes on. In the end all logs of the quorum hold the same batches, byte for byte, tools of either kind print the same of
+them, and no controller logs an error. ``BARNABAS_KILLS`` says how many leaders are killed at least.
+"""
 
+import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,16 +38,20 @@ from compat_tests.running import environment
 from tests.raw import Client
 
 from .apache import CURRENT, free_port, run_java
-from .load import WITHIN, Load, until
+from .load import WITHIN, Group, Load, until
 from .mixed import APACHE, BARNABAS, Node
 from .observing import content
+from .test_metadata_shell import assert_same
 
 pytestmark = pytest.mark.xdist_group("mixed_quorums")  # it starts its own nodes
 
-MOST = 20
-"""The maximum number of killed leaders until each node has led."""
+KILLS = int(os.environ.get("BARNABAS_KILLS", "20"))
+"""The number of killed leaders."""
+MOST = KILLS + 20
+"""Their maximum number until each node has led."""
 
 LOG = "__cluster_metadata-0"
+SEGMENT = "00000000000000000000.log"
 TOPIC = "orders"
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -92,7 +101,8 @@ class Quorum:
         for node_id in (1, 2):
             port = free_port()
             roles = {"process.roles": "broker", "node.id": str(node_id), "listeners": f"PLAINTEXT://127.0.0.1:{port}"}
-            copies = {"default.replication.factor": "2", "min.insync.replicas": "1"}
+            names = ("default.replication.factor", "offsets.topic.replication.factor")
+            copies = {**dict.fromkeys(names, "2"), "min.insync.replicas": "1"}
             self.brokers[node_id] = Node(BARNABAS, home / f"broker-{node_id}", {**roles, **named, **copies}, port)
 
     @property
@@ -135,6 +145,26 @@ class Quorum:
 
     def log(self, node: Node) -> bytes:
         return content(node.data / LOG)
+
+    def run(self, kind: str, *words: str, of: Node | None = None) -> str:
+        """Runs the quorum command of either kind, with the configs of a controller."""
+        named = ["--command-config", str(of.home / "server.properties")] if of is not None else []
+        where = ["--bootstrap-server", self.bootstrap]
+        if kind == APACHE:
+            ran = run_java(CURRENT, "org.apache.kafka.tools.MetadataQuorumCommand", *where, *named, *words)
+        else:
+            command = [sys.executable, "-m", "barnabas", "kafka", "metadata-quorum", *where, *named, *words]
+            ran = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    def bring_to_lead(self, kind: str) -> Node:
+        """Kills leaders until one is of this kind, and returns it."""
+        while (leader := self.controllers[self.leader()]).kind != kind:
+            leader.kill()
+            self.leader()
+            leader.start()
+        return leader
 
 
 @pytest.fixture(params=QUORUMS.values(), ids=QUORUMS)
@@ -198,27 +228,40 @@ class Changes:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_each_controller_leads_and_is_killed(quorum: Quorum) -> None:
     changes, led = Changes(quorum.bootstrap), list[int]()
-    with_load = [NewTopic(TOPIC, 3, 2)]
-    for future in changes.admin.create_topics(with_load).values():
+    for future in changes.admin.create_topics([NewTopic(TOPIC, 3, 2)]).values():
         future.result(WITHIN)
-    load = Load(quorum.bootstrap, TOPIC)
-    while set(led) != set(quorum.controllers) and len(led) < MOST:
-        leader = quorum.leader()
-        led.append(leader)
-        changes.make(len(led))
-        quorum.controllers[leader].kill()
-        changes.make(100 + len(led))  # the others continue
-        load.goes_on()
-        quorum.controllers[leader].start()
-    assert set(led) == set(quorum.controllers), led
-    until(changes.are_there, "all changes are there")
-    load.stop()
-    assert load.failures == []
+    load, group = Load(quorum.bootstrap, TOPIC), Group(quorum.bootstrap, TOPIC, "readers")
+    try:
+        while len(led) < KILLS or (set(led) != set(quorum.controllers) and len(led) < MOST):
+            leader = quorum.leader()
+            led.append(leader)
+            changes.make(len(led))
+            quorum.controllers[leader].kill()
+            changes.make(100 + len(led))  # the others go on
+            load.goes_on()
+            group.goes_on()
+            quorum.controllers[leader].start()
+        assert set(led) == set(quorum.controllers), led
+        until(changes.are_there, "all changes are there")
+        load.stop()
+        assert load.failures == []
+        wanted = {b"%d" % number for partition in load.acknowledged for number in partition}
+        until(lambda: group.seen >= wanted, "the group has read everything")
+    finally:
+        load.stop()
+        group.end()
+    assert status(quorum.run(APACHE, "describe", "--status")) == status(quorum.run(BARNABAS, "describe", "--status"))
     assert_same_logs(quorum)
     for node in quorum.nodes:
         assert node.errors() == []
+
+
+def status(said: str) -> str:
+    """Returns what a command says of the quorum, without the figures that change all the time."""
+    return re.sub(r"(?m)^(HighWatermark|MaxFollowerLag\w*): .*$", r"\1", said)
 
 
 def assert_same_logs(quorum: Quorum) -> None:
@@ -232,6 +275,14 @@ def assert_same_logs(quorum: Quorum) -> None:
         return len(logs) == 1 and logs != {b""}
 
     until(are_same, "the metadata logs are the same")
+    assert_same_tree(next(iter(quorum.controllers.values())).data / LOG / SEGMENT)
+
+
+def assert_same_tree(path: Path) -> None:
+    """Checks that both shells show the same metadata. That of Apache Kafka wants a directory that no node uses."""
+    copy = path.parents[2] / path.name
+    shutil.copy(path, copy)
+    assert_same(copy, [("tree", "/image")])
 
 
 class Growing(Quorum):
@@ -243,18 +294,6 @@ class Growing(Quorum):
         first.format_options = ("--standalone",)
         for node in others:
             node.format_options = ("--no-initial-controllers",)
-
-    def run(self, kind: str, *words: str, of: Node | None = None) -> str:
-        """Runs the quorum command of either kind, with the configs of a controller."""
-        named = ["--command-config", str(of.home / "server.properties")] if of is not None else []
-        where = ["--bootstrap-server", self.bootstrap]
-        if kind == APACHE:
-            ran = run_java(CURRENT, "org.apache.kafka.tools.MetadataQuorumCommand", *where, *named, *words)
-        else:
-            command = [sys.executable, "-m", "barnabas", "quorum", *where, *named, *words]
-            ran = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
 
     def voters(self) -> set[int]:
         return {each.replica_id for each in self.describe().current_voters}
@@ -329,10 +368,7 @@ def test_static_voters_become_those_of_the_log(first: str, kafka_jars: Path, tmp
     quorum = Quorum(tmp_path, [BARNABAS, APACHE, BARNABAS], dynamic=False)
     try:
         quorum.start()
-        while quorum.controllers[(leader := quorum.leader())].kind != first:
-            quorum.controllers[leader].kill()
-            quorum.leader()
-            quorum.controllers[leader].start()
+        quorum.bring_to_lead(first)
 
         def upgrade() -> bool:
             words = ["--bootstrap-server", quorum.bootstrap, "upgrade", "--feature", "kraft.version=1"]
@@ -351,4 +387,41 @@ def test_static_voters_become_those_of_the_log(first: str, kafka_jars: Path, tmp
         for node in quorum.nodes:
             assert node.errors() == []
     finally:
+        quorum.end()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("leading", "reading"), [(BARNABAS, APACHE), (APACHE, BARNABAS)])
+def test_snapshots_of_either_are_read_by_the_other(
+    leading: str, reading: str, kafka_jars: Path, tmp_path: Path
+) -> None:
+    quorum = Quorum(tmp_path, [BARNABAS, APACHE, BARNABAS], dynamic=False)
+    for node in quorum.nodes:
+        node.properties["metadata.log.max.record.bytes.between.snapshots"] = "5000"
+    port, of_broker = free_port(), quorum.brokers[1].properties
+    roles = {"node.id": "3", "listeners": f"PLAINTEXT://127.0.0.1:{port}"}
+    reader = Node(reading, tmp_path / "reader", {**of_broker, **roles}, port)
+    try:
+        quorum.start()
+        leader = quorum.bring_to_lead(leading)
+        changes = Changes(quorum.bootstrap)
+        numbers = iter(range(100))
+
+        def has_snapshot() -> bool:
+            changes.make(next(numbers))
+            return any((leader.data / LOG).glob("*.checkpoint"))
+
+        until(has_snapshot, "the leader has taken a snapshot")
+        reader.start()
+        changes.admin = AdminClient({"bootstrap.servers": reader.address, "log_level": 0})
+        until(changes.are_there, "a new broker has all changes")
+        assert quorum.controllers[quorum.leader()] is leader
+        read = sorted((reader.data / LOG).glob("*.checkpoint"))[0]
+        assert read.read_bytes() == (leader.data / LOG / read.name).read_bytes()
+        assert_same_tree(read)
+        reader.stop()
+        for node in (*quorum.nodes, reader):
+            assert node.errors() == []
+    finally:
+        reader.kill()
         quorum.end()
