@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Context:
     """The context of one request."""
 
-    __slots__ = ("api_version", "broker", "client_id", "correlation_id", "meter", "session", "time_ms")
+    __slots__ = ("api_version", "broker", "client_id", "correlation_id", "has_errors", "meter", "session", "time_ms")
 
     def __init__(
         self,
@@ -34,6 +34,9 @@ class Context:
         self.client_id = client_id
         self.correlation_id = correlation_id
         self.time_ms = time_ms  #: when the broker began to serve the request, in milliseconds since 1970
+        #: Whether a partition of a produce request has failed since somebody set this to False. Metrics look into no
+        #: other responses, since that would cost 2 % of a small request.
+        self.has_errors = False
         self.meter: Meter | None = None  #: charges the request to its client's quotas; None while no quota is set
 
     @property

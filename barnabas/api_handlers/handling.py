@@ -12,7 +12,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_response
 from barnabas.api_handlers.registry import Api, Promise
 from barnabas.errors import CloseConnection, KafkaError, UnknownServerError
-from barnabas.wire.message import Request
+from barnabas.wire.message import Request, Response
 
 logger = logging.getLogger(__name__)
 
@@ -35,14 +35,23 @@ def handle(api: Api, request: Request, context: Context) -> Answer:
         if context.broker.authorizer is not None:
             return guarded(api, request, context)
         answer: Answer = api.handle(request, context)
-    except KafkaError as error:
-        return error_response(request, error, context.api_version)
-    except CloseConnection:
-        raise
-    except Exception:
-        logger.exception("Cannot answer %s version %s: %r", api.request.__name__, context.api_version, request)
-        return error_response(request, UnknownServerError(), context.api_version)
+    except Exception as error:
+        return failed(api, request, context, error)
     return answer
+
+
+def failed(api: Api, request: Request, context: Context, error: Exception) -> Response:
+    """Returns the API's response to a request whose handler has raised ``error``.
+
+    :raises CloseConnection: the handler has raised it, or the response has no error code
+    """
+    if isinstance(error, CloseConnection):
+        raise error
+    if not isinstance(error, KafkaError):
+        name, version = api.request.__name__, context.api_version
+        logger.error("Cannot answer %s version %s: %r", name, version, request, exc_info=error)
+        error = UnknownServerError()
+    return error_response(request, error, context.api_version)
 
 
 def is_exempt(api_key: int, promise: Promise) -> bool:

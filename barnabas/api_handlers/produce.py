@@ -138,8 +138,10 @@ def produce(
             raise CloseConnection(f"a produce request with acks=0 failed: {failure}")
         return None
     response = ProduceResponse(responses=responses)
-    if failure is not None and version >= NAMES_LEADER:
-        name_leaders(response, broker, context.session.listener)
+    if failure is not None:
+        context.has_errors = True
+        if version >= NAMES_LEADER:
+            name_leaders(response, broker, context.session.listener)
     return when_safe(response, unsafe, request, context) if unsafe else response
 
 

@@ -16,7 +16,7 @@ from barnabas.cluster.image.image import (
     TopicImage,
 )
 from barnabas.cluster.replication.partition import Partition
-from barnabas.cluster.replication.traffic import FirstAppend, Traffic
+from barnabas.cluster.replication.traffic import Traffic
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import TOPIC_RESOURCE
@@ -49,7 +49,7 @@ class Hosting:
         self._log_manager = log_manager
         self._fetchers: ReplicaFetchers | None = None  #: None where no other node leads
         self._isr_changes: IsrChanges | None = None  #: None where no partition has followers
-        self._traffic_of: Callable[[str], Traffic] | None = None
+        self._read_traffic: Callable[[Partition], object] | None = None
 
     # ------------------------------------------------------------ the whole image
 
@@ -107,14 +107,14 @@ class Hosting:
         for topic in image.topics_by_id.values():
             self._host(topic, topic.partitions, image, config)
 
-    def count_traffic(self, traffic_of: Callable[[str], Traffic]) -> None:
-        """Counts what leaders append from now on, by topic.
+    def count_traffic(self, read: Callable[[Partition], object]) -> None:
+        """Counts what leaders append from now on.
 
-        :param traffic_of: returns the counts of a topic
+        :param read: is called with a partition that is removed, before its counts are gone
         """
-        self._traffic_of = traffic_of
+        self._read_traffic = read
         for partition in self.partitions.values():
-            partition.traffic = FirstAppend(partition, traffic_of)
+            partition.traffic = Traffic()
 
     # ------------------------------------------------------------ changes
 
@@ -160,8 +160,8 @@ class Hosting:
                     logger.error("Cannot host %s-%d: %s", topic.name, index, error)
                     continue
                 partition = Partition(topic.name, topic.id, index, self._node_id, log, policy, self._replication)
-                if self._traffic_of is not None:
-                    partition.traffic = FirstAppend(partition, self._traffic_of)
+                if self._read_traffic is not None:
+                    partition.traffic = Traffic()
                 self.partitions[topic.name, index] = self.partitions_by_id[topic.id, index] = partition
             if of_image.leader == self._node_id:
                 self._stop_fetching(partition)
@@ -237,4 +237,6 @@ class Hosting:
         del self.partitions[partition.topic, key], self.partitions_by_id[partition.topic_id, key]
         self._stop_fetching(partition)
         partition.close(error)
+        if self._read_traffic is not None:
+            self._read_traffic(partition)
         self._log_manager.delete_async(partition.log)

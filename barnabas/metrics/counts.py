@@ -4,10 +4,11 @@ Knows nothing of requests, nor of who reads the counters.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import accumulate
 from typing import Final
 
-from barnabas.records.batch import LOG_OVERHEAD, RecordBatch
+from barnabas.cluster.replication.traffic import Traffic
 
 BUCKETS: Final = 22
 FIRST_BUCKET_S: Final = 0.0001
@@ -38,6 +39,13 @@ class Times:
         bucket = int(took_s / FIRST_BUCKET_S).bit_length()
         self.buckets[bucket if bucket < BUCKETS else BUCKETS - 1] += weight
 
+    def add_all(self, others: "Iterable[Times]") -> "Times":
+        """Adds the times of other histograms. Returns this one."""
+        for other in others:
+            self.total_s += other.total_s
+            self.buckets = [count + more for count, more in zip(self.buckets, other.buckets, strict=True)]
+        return self
+
     def quantile(self, part: float) -> float:
         """Returns the quantile in seconds, as the upper bound of its bucket."""
         wanted = part * self.count
@@ -46,24 +54,37 @@ class Times:
 
 
 class ApiCounts:
-    """The requests of one API.
+    """The requests of one version of an API.
 
-    Every ``stride``-th request is timed, and stands for ``weight`` requests.
+    Every ``stride``-th request is timed, and stands for ``weight`` requests. A request decrements ``left``, and nothing
+    else.
     """
 
     __slots__ = (
-        "at_stride", "closed", "errors", "failed", "left", "local", "queue", "remote", "seen_before", "send", "stride",
-        "total", "versions", "weight",
-    )  # fmt: skip
+        "at_stride",
+        "closed",
+        "errors",
+        "failed",
+        "left",
+        "local",
+        "queue",
+        "remote",
+        "seen_before",
+        "send",
+        "stood_for",
+        "stride",
+        "total",
+        "weight",
+    )
 
-    def __init__(self, last_version: int) -> None:
-        self.versions = [0] * (last_version + 1)  #: requests that were answered, by version
+    def __init__(self) -> None:
         self.errors: dict[int, int] = defaultdict(int)  #: error codes in responses, without that of no error
         self.failed = 0  #: requests whose response has an error
         self.closed = 0  #: requests without a response, whose connection was closed
         self.stride = self.weight = 1
         self.left = 1  #: requests until the next one is timed
         self.at_stride = 0  #: requests that were timed with this stride
+        self.stood_for = 0  #: requests that the timed ones stood for, but for the last one
         self.seen_before = 0  #: requests until the stride was last set
         self.queue = Times()  #: from the last received byte to the handler
         self.local = Times()  #: in the handler
@@ -78,6 +99,7 @@ class ApiCounts:
         none in the last period.
         """
         weight = self.weight
+        self.stood_for += weight
         self.at_stride += 1
         if self.at_stride >= most:
             self.stride *= 2
@@ -89,7 +111,7 @@ class ApiCounts:
         """Sets the stride so that about so many requests are timed in a period like the last one; all if there are
         fewer.
         """
-        seen = self.answered
+        seen = self.requests
         self.stride = max((seen - self.seen_before) // timed, 1)
         self.seen_before = seen
         self.at_stride = 0
@@ -98,8 +120,8 @@ class ApiCounts:
             self.left = self.stride
 
     @property
-    def answered(self) -> int:
-        return sum(self.versions)
+    def requests(self) -> int:
+        return self.stood_for + self.weight - self.left
 
 
 class TopicCounts:
@@ -111,11 +133,12 @@ class TopicCounts:
         self.messages_in = self.bytes_in = self.bytes_out = 0
         self.batches = self.failed_batches = self.failed_fetches = 0
 
-    def appended(self, batch: RecordBatch) -> None:
-        """Counts a batch. See :class:`barnabas.cluster.replication.traffic.Traffic`."""
-        self.batches += 1
-        self.bytes_in += batch.batch_length + LOG_OVERHEAD  # the properties of a batch would cost a call each
-        self.messages_in += batch.last_offset_delta + 1
+    def add(self, traffic: Traffic) -> None:
+        """Adds what was appended to a partition, and sets its counts to 0."""
+        self.batches += traffic.batches
+        self.bytes_in += traffic.bytes_in
+        self.messages_in += traffic.messages_in
+        traffic.batches = traffic.bytes_in = traffic.messages_in = 0
 
 
 class ClientCounts:

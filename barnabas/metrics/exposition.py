@@ -3,7 +3,7 @@
 Knows nothing of HTTP.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -42,6 +42,9 @@ REQUEST_TIMES = {
 }
 """By metric, the attribute of :class:`barnabas.metrics.counts.ApiCounts`."""
 
+Versions = dict[int, ApiCounts]
+"""The counts of an API, by version."""
+
 CLIENT_COUNTS = {"requests": "requests", "seconds": "seconds", "bytesin": "bytes_in", "bytesout": "bytes_out"}
 """By metric, the attribute of :class:`barnabas.metrics.counts.ClientCounts`."""
 
@@ -78,23 +81,15 @@ class Collector:
                 yield metric
 
     def _counted(self) -> Iterator[Sample]:
-        for name, counts in self._apis():
-            for version, count in enumerate(counts.versions):
-                if count:
-                    yield Sample(_REQUEST + "requests", count, (name, str(version)))
-            yield Sample(_REQUEST + "errors", counts.answered - counts.failed, (name, error_name(0)))
-            for code, count in counts.errors.items():
-                yield Sample(_REQUEST + "errors", count, (name, error_name(code)))
-            yield Sample(_REQUEST + "failed", counts.failed, (name,))
-            yield Sample(_REQUEST + "closed", counts.closed, (name,))
-            for metric, attribute in REQUEST_TIMES.items():
-                yield from summary(_REQUEST + metric, getattr(counts, attribute), (name,))
+        for name, versions in self._apis():
+            yield from requests(name, versions)
         for client_id, client in self._counting.clients.items():
             for metric, attribute in CLIENT_COUNTS.items():
                 yield Sample("barnabas_client_" + metric, getattr(client, attribute), (client_id,))
         for kind, count in self._counting.acknowledged.items():
             name = ACKNOWLEDGED.get(kind, str(kind))
             yield Sample("kafka_server_sharegroupmetrics_recordacknowledgements", count, (name,))
+        self._counting.read_all()
         topics = self._counting.topics
         for metric, attribute in TOPIC_COUNTS.items():
             values = {name: getattr(counts, attribute) for name, counts in topics.items()}
@@ -103,19 +98,43 @@ class Collector:
                 yield Sample(_TOPIC + metric, value, (name,))
         yield Sample(_TOPIC + "replicationbytesout", self._counting.replication_bytes_out)
 
-    def _apis(self) -> Iterator[tuple[str, ApiCounts]]:
-        for request, counts in self._counting.apis.items():
-            yield api_name(request.api_key), counts
+    def _apis(self) -> Iterator[tuple[str, Versions]]:
+        """Yields the name of each API, and its counts by version."""
+        by_key: dict[int, Versions] = defaultdict(dict)
+        for (api_key, version), counts in self._counting.apis.items():
+            by_key[api_key][version] = counts
+        for api_key, versions in by_key.items():
+            yield api_name(api_key), versions
 
     def _times(self, metric: Metric) -> Metric:
-        for name, counts in self._apis():
-            seen = 0
-            for bound, count in zip(BOUNDS, counts.total.buckets, strict=True):
+        for name, versions in self._apis():
+            seen, total = 0, Times().add_all(counts.total for counts in versions.values())
+            for bound, count in zip(BOUNDS, total.buckets, strict=True):
                 seen += count
                 metric.add_sample(metric.name + "_bucket", {"request": name, "le": bound}, seen)
             metric.add_sample(metric.name + "_count", {"request": name}, seen)
-            metric.add_sample(metric.name + "_sum", {"request": name}, counts.total.total_s)
+            metric.add_sample(metric.name + "_sum", {"request": name}, total.total_s)
         return metric
+
+
+def requests(name: str, versions: Versions) -> Iterator[Sample]:
+    """Yields the samples of the requests of an API."""
+    answered = failed = closed = 0
+    errors: Counter[int] = Counter()
+    for version, counts in versions.items():
+        yield Sample(_REQUEST + "requests", counts.requests - counts.closed, (name, str(version)))
+        answered += counts.requests - counts.closed
+        failed += counts.failed
+        closed += counts.closed
+        errors.update(counts.errors)
+    yield Sample(_REQUEST + "errors", answered - failed, (name, error_name(0)))
+    for code, count in errors.items():
+        yield Sample(_REQUEST + "errors", count, (name, error_name(code)))
+    yield Sample(_REQUEST + "failed", failed, (name,))
+    yield Sample(_REQUEST + "closed", closed, (name,))
+    for metric, attribute in REQUEST_TIMES.items():
+        times = Times().add_all(getattr(counts, attribute) for counts in versions.values())
+        yield from summary(_REQUEST + metric, times, (name,))
 
 
 def summary(name: str, times: Times, labels: tuple[str, ...]) -> Iterator[Sample]:

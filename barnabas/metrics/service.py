@@ -61,7 +61,8 @@ class MetricsService(HttpService):
             listener.handle = self._counting.handle
         if isinstance(server.node, Broker):
             server.node.telemetry = self._new_telemetry(server.node)
-            server.node.hosting.count_traffic(self._counting.topic)
+            self._counting.partitions = server.node.hosting.partitions.values
+            server.node.hosting.count_traffic(self._counting.read)
 
     async def start(self) -> None:
         await super().start()

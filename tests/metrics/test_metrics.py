@@ -257,12 +257,14 @@ def test_a_batch_that_was_appended_has_not_failed_for_its_topic(base_offset, fai
     )
     topic = ProduceResponse.TopicProduceResponse(name="orders", partition_responses=[row])
     response = ProduceResponse(responses=[topic])
-    api = SimpleNamespace(handle=lambda request, context: response)
-    context = SimpleNamespace(broker=SimpleNamespace(authorizer=None), api_version=9, client_id="teller")
+    api = SimpleNamespace(key=0, handle=lambda request, context: response)
+    context = SimpleNamespace(
+        broker=SimpleNamespace(authorizer=None), api_version=9, client_id="teller", has_errors=True
+    )
     counting = Counting(lambda: 0.0)
     counting.handle(api, ProduceRequest(acks=-1, timeout_ms=1, topic_data=[]), context)
     assert counting.topic("orders").failed_batches == counting.topic("orders").batches == failed
-    assert counting.apis[ProduceRequest].errors == {RequestTimedOut.code: 1}
+    assert counting.apis[0, 9].errors == {RequestTimedOut.code: 1}
 
 
 def test_quantiles_are_ends_of_buckets():

@@ -175,27 +175,30 @@ def test_what_a_change_of_a_partition_counts_as(before, after, counted):
 
 
 def test_of_many_requests_some_are_timed_and_stand_for_the_others():
-    counts = ApiCounts(3)
-    counts.versions[3] += 100 * TIMED
+    counts = ApiCounts()
+    counts.left -= 1
+    assert counts.begin_timed(AT_STRIDE) == 1
+    counts.weight, counts.left = 100 * TIMED, 1  # all of these but the last have come
     counts.set_stride(TIMED)
     assert counts.stride == 100
-    assert counts.begin_timed(AT_STRIDE) == 1
+    counts.left -= 1
+    assert counts.begin_timed(AT_STRIDE) == 100 * TIMED
     assert (counts.left, counts.weight) == (100, 100)
-    counts.versions[3] += 10
     counts.left -= 10
     counts.set_stride(TIMED)
     assert (counts.stride, counts.left, counts.weight) == (1, 1, 11)
+    assert counts.requests == 1 + 100 * TIMED + 10
 
 
 def test_a_burst_after_a_quiet_period_is_not_timed_request_by_request():
-    counts, timed, stands_for = ApiCounts(3), 0, 0
+    counts, timed, stands_for = ApiCounts(), 0, 0
     for _ in range(40_000):
         counts.left -= 1
         if counts.left <= 0:
             timed += 1
             stands_for += counts.begin_timed(AT_STRIDE)
     assert timed <= 12 * AT_STRIDE
-    assert stands_for + counts.weight - counts.left == 40_000
+    assert stands_for + counts.weight - counts.left == counts.requests == 40_000
 
 
 def test_clients_beyond_the_limit_are_summed():

@@ -22,7 +22,7 @@ from barnabas.errors import (
 )
 from barnabas.log.follower import Fetched, Follower
 from barnabas.log.partition_log import Appended, PartitionLog
-from barnabas.records.batch import RecordBatch
+from barnabas.records.batch import LOG_OVERHEAD, RecordBatch
 from barnabas.records.validation import ProducePolicy
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Partition:
         self.node_id = node_id
         self.produce_policy = produce_policy  #: the topic's configs that apply to a producer's batch
         self.image: PartitionImage
-        self.traffic: Traffic | None = None  #: the counts of the topic; None if they are not read
+        self.traffic: Traffic | None = None  #: what is appended; None if nobody reads it
         self.leads = False  #: whether this node is the leader
         self.leader_epoch = -1
         self.followers: Followers | None = None  #: if this node leads, and there are other replicas
@@ -220,7 +220,9 @@ class Partition:
         )
         traffic = self.traffic
         if traffic is not None:
-            traffic.appended(batch)
+            traffic.batches += 1
+            traffic.bytes_in += batch.batch_length + LOG_OVERHEAD  # a property of the batch would cost a call
+            traffic.messages_in += batch.last_offset_delta + 1
         if not appended.is_duplicate:
             self._advance_high_watermark(batch)
         return appended
