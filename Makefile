@@ -53,9 +53,10 @@ wheel: $(KEEP)/dev ## Build the wheel and install it, and nothing else, into an 
 	@$(PYTHON) -m venv $(VENV)-wheel
 	@$(VENV)-wheel/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
 
-soak: $(KEEP)/dev ## kill -9 under load, and while partitions move, 200 rounds
+soak: $(KEEP)/dev ## kill -9 under load, and while partitions move, 200 rounds; and 500 of any node of three
 	BARNABAS_SOAK_ROUNDS=200 $(BIN)/python -m pytest compat_tests/test_kill.py compat_tests/test_moving.py \
 		compat_tests/groups/test_restart.py compat_tests/groups/test_share_kill.py
+	BARNABAS_KILLS=500 $(BIN)/python -m pytest compat_tests/apache_kafka/test_random_kills.py
 
 simulate: $(KEEP)/dev ## Whole clusters under a virtual clock, with faults by seeds: SEEDS=1-100, or HOURS=2
 	$(BIN)/python -m tests.simulation $(or $(SEEDS),$(if $(HOURS),1-1000000,1-100)) $(if $(HOURS),--hours $(HOURS)) $(OPTIONS)

@@ -52,13 +52,14 @@ class Load:
 
     def goes_on(self) -> None:
         """Returns when another hundred records have been acknowledged."""
-        wanted, end = self._total + 100, time.monotonic() + WITHIN
-        while self._total < wanted:
+        wanted, end = self.total + 100, time.monotonic() + WITHIN
+        while self.total < wanted:
             assert time.monotonic() < end, f"no hundred records are acknowledged within {WITHIN} s"
             time.sleep(0.02)
 
     @property
-    def _total(self) -> int:
+    def total(self) -> int:
+        """The number of acknowledged records."""
         return sum(map(len, self.acknowledged))
 
     def stop(self) -> None:

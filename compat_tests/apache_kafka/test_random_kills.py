@@ -52,6 +52,7 @@ def changed(story: Story, value: int) -> bool:
     return has(story, value)
 
 
+@pytest.mark.timeout(180 + 15 * KILLS)
 def test_nothing_is_lost_when_any_node_is_killed(tmp_path: Path) -> None:
     random = Random(int(os.environ.get("BARNABAS_SEED", "1")))
     with Combined(tmp_path, [BARNABAS] * 3, FAST) as cluster:
@@ -92,15 +93,24 @@ def test_a_minority_changes_nothing_and_loses_nothing(tmp_path: Path) -> None:
         story = Story(cluster)
         story.create(TOPIC)
         until(lambda: changed(story, 1), "the metadata is changed")
-        first, second, third = cluster.brokers.values()
-        for node in (first, second):
-            node.kill()
-        with pytest.raises(KafkaException):
-            change(story, 2)
-        first.start()
-        until(lambda: changed(story, 3), "the metadata is changed by a majority")
-        second.start()
-        until(story.is_whole, "all replicas are in sync")
+        load = Load(cluster.bootstrap, TOPIC)
+        try:
+            load.goes_on()
+            first, second, third = cluster.brokers.values()
+            for node in (first, second):
+                node.kill()
+            acknowledged = load.total
+            with pytest.raises(KafkaException):
+                change(story, 2)
+            assert load.total == acknowledged, "a record was acknowledged by a minority"
+            first.start()
+            until(lambda: changed(story, 3), "the metadata is changed by a majority")
+            load.goes_on()
+            second.start()
+            until(story.is_whole, "all replicas are in sync")
+        finally:
+            load.stop()
+        check(story, load)
         assert has(story, 3)
         for node in (first, second, third):
             node.stop()
