@@ -4,8 +4,17 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from barnabas.broker.leaders import coordinator_of
-from barnabas.cluster.controller.commands import AlterPartitionReassignments, DeleteTopics
+from barnabas.cluster.controller.commands import (
+    DELETE,
+    SET,
+    AlterPartitionReassignments,
+    ConfigChange,
+    ConfigResource,
+    DeleteTopics,
+    IncrementalAlterConfigs,
+)
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
+from barnabas.config.dynamic import BROKER_RESOURCE
 from barnabas.testing import Cluster
 from tests.cluster.replication.test_replication_walk import content
 
@@ -131,3 +140,38 @@ def test_a_group_goes_on_when_its_coordinator_is_gone(cluster):
     reader.commit(asynchronous=False)
     assert [each.offset for each in reader.committed(reader.assignment(), 20)] == [310]
     reader.close()
+
+
+def test_partitions_are_distributed_over_more_fetchers(cluster):
+    cluster.create_topic("distributed", partitions=12)
+    send(cluster, "distributed", partitions=12)
+    assert {number for _, number in fetchers(cluster, 1)} == {0}
+    configure_fetchers(cluster, SET, "2")
+    try:
+        cluster.wait_until(lambda: {number for _, number in fetchers(cluster, 1)} == {0, 1})
+        send(cluster, "distributed", partitions=12)
+        cluster.wait_in_sync("distributed")
+        for index in range(12):
+            cluster.wait_until(lambda index=index: are_equal(cluster, "distributed", index))
+    finally:
+        configure_fetchers(cluster, DELETE)
+    cluster.wait_until(lambda: {number for _, number in fetchers(cluster, 1)} == {0})
+
+
+def configure_fetchers(cluster, operation, value=None):
+    change = ConfigChange("num.replica.fetchers", operation, value)
+    (altered,) = cluster._submit(IncrementalAlterConfigs([(ConfigResource(BROKER_RESOURCE, ""), [change])]))
+    assert altered.error is None
+
+
+def fetchers(cluster, node):
+    """Returns leader and number of each fetcher of the node that has partitions."""
+
+    def followed():
+        return {
+            key
+            for key, running in cluster.broker(node).hosting._fetchers._fetchers.items()
+            if any(known.running is running for known in cluster.broker(node).hosting._fetchers._followed.values())
+        }
+
+    return cluster._call(followed)
