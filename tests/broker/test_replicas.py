@@ -145,17 +145,15 @@ def test_a_group_goes_on_when_its_coordinator_is_gone(cluster):
 def test_partitions_are_distributed_over_more_fetchers(cluster):
     cluster.create_topic("distributed", partitions=12)
     send(cluster, "distributed", partitions=12)
-    assert {number for _, number in fetchers(cluster, 1)} == {0}
+    cluster.wait_until(lambda: fetchers(cluster.broker(1)) == {0})
     configure_fetchers(cluster, SET, "2")
     try:
-        cluster.wait_until(lambda: {number for _, number in fetchers(cluster, 1)} == {0, 1})
+        cluster.wait_until(lambda: fetchers(cluster.broker(1)) == {0, 1})
         send(cluster, "distributed", partitions=12)
-        cluster.wait_in_sync("distributed")
-        for index in range(12):
-            cluster.wait_until(lambda index=index: are_equal(cluster, "distributed", index))
+        assert all(are_equal(cluster, "distributed", index) for index in range(12))
     finally:
         configure_fetchers(cluster, DELETE)
-    cluster.wait_until(lambda: {number for _, number in fetchers(cluster, 1)} == {0})
+    cluster.wait_until(lambda: fetchers(cluster.broker(1)) == {0})
 
 
 def configure_fetchers(cluster, operation, value=None):
@@ -164,14 +162,8 @@ def configure_fetchers(cluster, operation, value=None):
     assert altered.error is None
 
 
-def fetchers(cluster, node):
-    """Returns leader and number of each fetcher of the node that has partitions."""
-
-    def followed():
-        return {
-            key
-            for key, running in cluster.broker(node).hosting._fetchers._fetchers.items()
-            if any(known.running is running for known in cluster.broker(node).hosting._fetchers._followed.values())
-        }
-
-    return cluster._call(followed)
+def fetchers(broker):
+    """Returns the numbers of the broker's fetchers that have partitions."""
+    known = broker.hosting._fetchers
+    running = {id(each.running) for each in known._followed.values()}
+    return {number for (_, number), each in known._fetchers.items() if id(each) in running}
