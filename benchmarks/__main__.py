@@ -24,6 +24,7 @@ from benchmarks import (
     failover,
     groups,
     measure,
+    metadata,
     metrics,
     proxy,
     quorum,
@@ -52,6 +53,7 @@ MEASUREMENTS = {
     "cleaning-latency": cleaning_latency.latency,
     "cluster": cluster.beside_apache,
     "failover": failover.after_kills,
+    "many-topics": metadata.many_topics,
     "metrics": metrics.cost,
     "proxy": proxy.in_between,
     "quorum": quorum.beside_apache,
@@ -94,7 +96,7 @@ def main() -> None:
         "moved-replicas": functools.partial(replicas.moved, **sized),
     }
     names = arguments.names or list(measurements)
-    for name in ("apache", "cluster", "quorum", "shut-down", "tls", *SPARK):
+    for name in ("apache", "cluster", "many-topics", "quorum", "shut-down", "tls", *SPARK):
         if name in names and shutil.which("java") is None:
             print(f"{name} is left out: java is not here", file=sys.stderr)
             names.remove(name)
