@@ -1,7 +1,7 @@
 // franz-go against a broker: go run . BOOTSTRAP TOPIC writes, reads in a group of two, administers, brings records from
 // topic to topic in transactions, and prints what it saw as one object of JSON. With BOOTSTRAP SOURCE TARGET GROUP ID it is
 // a pipeline that does nothing but that; with BOOTSTRAP TOPIC newer it tries groups of the newer kinds; with secured
-// SETTINGS TOPIC COUNT it connects as a file of JSON says.
+// SETTINGS TOPIC COUNT it connects as a file of JSON says; with registry URL it asks a schema registry.
 package main
 
 import (
@@ -123,6 +123,10 @@ func read(ctx context.Context, admin *kadm.Client, topic, group string, found *s
 }
 
 func main() {
+	if os.Args[1] == "registry" {
+		registry(os.Args[2])
+		return
+	}
 	if len(os.Args) == 6 {
 		pipeline(context.Background(), os.Args[2], os.Args[3], os.Args[4], os.Args[5])
 	}
