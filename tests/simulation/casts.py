@@ -15,6 +15,7 @@ from tests.simulation.clients import PAUSE_S, Admin, Client, Consumer, Place, Pr
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.groups import Group, GroupMember, OffsetsClient
 from tests.simulation.members import ClassicMember, ConsumerMember
+from tests.simulation.operators import Operator
 from tests.simulation.sharing import ShareGroup, ShareMember
 from tests.simulation.transactional import TransactionalProducer
 from tests.simulation.transforming import Transforms
@@ -75,6 +76,8 @@ class Cast:
         for kind in self.groups:
             self._add_group(kind)
         self._add(Changer, "changer", places=self.places)
+        if self.cluster.voters:
+            self._add(Operator, "operator")
         for client in self.clients:
             client.start()
 

@@ -6,6 +6,7 @@ Knows nothing of faults. Acknowledged changes are verified in the end.
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
@@ -13,11 +14,14 @@ from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.update_features import UpdateFeaturesRequest
 from barnabas.wire.types import ZERO_UUID
 from tests.simulation.clients import PAUSE_S, REQUEST_MS, SET, Client, Place, check
 
 TOPIC = 2
 """The resource type of topics."""
+UPGRADE, DOWNGRADE = 1, 2
+"""How UpdateFeatures may change a level."""
 RATE_S = 1.0
 ENOUGH = 50
 """How often the metadata of a broker may lag."""
@@ -36,7 +40,8 @@ class Changer(Client):
 
     async def run(self) -> None:
         kinds: list[Callable[[], Awaitable[None]]] = [
-            self._create, self._create, self._delete, self._configure, self._move, self._elect,
+            self._create, self._create, self._delete, self._configure, self._require, self._finalize, self._move,
+            self._elect,
         ]  # fmt: skip
         while not self.is_stopping:
             try:
@@ -92,13 +97,28 @@ class Changer(Client):
     # ------------------------------------------------------------ partitions
 
     async def _configure(self) -> None:
+        await self._set("max.compaction.lag.ms", str(self.random.randrange(60_000, 100_000_000)))
+
+    async def _require(self) -> None:
+        """Changes how many replicas have to be in sync: without one of three, and from when on others may lead."""
+        await self._set("min.insync.replicas", self.random.choice(["1", "2", "2"]))
+
+    async def _set(self, name: str, value: str) -> None:
         kind = IncrementalAlterConfigsRequest.AlterConfigsResource
-        value = str(self.random.randrange(60_000, 100_000_000))
-        config = kind.AlterableConfig(name="max.compaction.lag.ms", config_operation=SET, value=value)
+        config = kind.AlterableConfig(name=name, config_operation=SET, value=value)
         topic = self.random.choice(self.places)[0]
         resource = kind(resource_type=TOPIC, resource_name=topic, configs=[config])
         answer = await self._any(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False))
         check(answer.responses[0].error_code)
+
+    async def _finalize(self) -> None:
+        """Finalizes a level of a feature: whether there are eligible leader replicas (KIP-966)."""
+        level = self.random.choice([0, 1, 1])
+        update = UpdateFeaturesRequest.FeatureUpdateKey(
+            feature=ELIGIBLE_LEADER_REPLICAS, max_version_level=level, upgrade_type=UPGRADE if level else DOWNGRADE
+        )
+        answer = await self._any(UpdateFeaturesRequest(timeout_ms=REQUEST_MS, feature_updates=[update]))
+        check(answer.error_code)
 
     async def _move(self) -> None:
         """Reorders the replicas of a partition, or removes one of them for a while."""

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from barnabas.broker import Broker
+from barnabas.cluster.formatting import Voter
+from barnabas.config.endpoints import Endpoint
 from barnabas.uuids import random_uuid, uuid_text
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.network import FIRST_PORT, Network, host_of
@@ -51,10 +53,16 @@ CONFIGS: Mapping[str, str] = {
 """The configs of all nodes. Kafka's times are shortened, so that a minute has many failures."""
 
 
+def controller_endpoint(node_id: int) -> Endpoint:
+    """Returns the endpoint at which other controllers reach a controller."""
+    return Endpoint("CONTROLLER", host_of(str(node_id)), CONTROLLER_PORT, "PLAINTEXT")
+
+
 class SimulatedCluster:
     """Nodes with the ids from 1 on; those that are only controllers from 1000 on.
 
     :param roles: the roles of the nodes, such as ``[CONTROLLER, BROKER, BROKER, BROKER]``
+    :param is_dynamic: whether the voters of the quorum are in its log, and can change (KIP-853)
     """
 
     def __init__(
@@ -63,6 +71,7 @@ class SimulatedCluster:
         random: Random,
         roles: Sequence[str],
         *,
+        is_dynamic: bool = False,
         configs: Mapping[str, str] | None = None,
         trace: Callable[[str], object] | None = None,
     ) -> None:
@@ -73,21 +82,24 @@ class SimulatedCluster:
         for role in roles:
             first = FIRST_CONTROLLER if role == CONTROLLER else 1
             ids.append(first + sum((each == CONTROLLER) == (role == CONTROLLER) for each in roles[: len(ids)]))
-        voters = [node_id for node_id, role in zip(ids, roles, strict=True) if role != BROKER]
-        common = {
-            **CONFIGS,
-            "controller.quorum.voters": ",".join(f"{each}@{host_of(str(each))}:{CONTROLLER_PORT}" for each in voters),
-            **(configs or {}),
-        }
+        controllers = [node_id for node_id, role in zip(ids, roles, strict=True) if role != BROKER]
+        addresses = {node_id: f"{host_of(str(node_id))}:{CONTROLLER_PORT}" for node_id in controllers}
+        static = {"controller.quorum.voters": ",".join(f"{each}@{address}" for each, address in addresses.items())}
+        dynamic = {"controller.quorum.bootstrap.servers": ",".join(addresses.values())}
+        common = {**CONFIGS, **(dynamic if is_dynamic else static), **(configs or {})}
         for node_id, role in zip(ids, roles, strict=True):
             host = host_of(str(node_id))
             listeners = [f"PLAINTEXT://{host}:{FIRST_PORT}"] * (role != CONTROLLER)
             listeners += [f"CONTROLLER://{host}:{CONTROLLER_PORT}"] * (role != BROKER)
             properties = {**common, "process.roles": role, "listeners": ",".join(listeners)}
             self.nodes[node_id] = SimulatedNode(node_id, properties, self.network, Random(random.getrandbits(64)))
-        cluster_id = uuid_text(random_uuid(random.randbytes))
+        self.cluster_id = uuid_text(random_uuid(random.randbytes))
+        self.voters = {  #: those of a dynamic quorum, as it begins
+            node_id: Voter(node_id, random_uuid(random.randbytes), [controller_endpoint(node_id)])
+            for node_id in (controllers if is_dynamic else ())
+        }
         for node in self.nodes.values():
-            node.format(cluster_id)
+            node.format(self.cluster_id, list(self.voters.values()) if node.role != BROKER else [])
 
     @property
     def broker_ids(self) -> list[int]:

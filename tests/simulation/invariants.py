@@ -5,6 +5,7 @@ Reads the nodes, and changes nothing. The rules are Raft's for the metadata log,
 - a voter's epoch never decreases, even by a restart: it is fsynced before the voter sends anything in it;
 - committed records are equal at the same offset on all nodes that know them to be committed, and the leader of the
 newest epoch has all of them;
+- a majority of the voters has what is committed, since their set is this one (KIP-853);
 - the high watermark of a running node never decreases, and no log is truncated below it;
 - all replicas of the maximal ISR have all committed records, unless the controller refuses them (KIP-903);
 - leader epochs and partition epochs increase; the ISR consists of replicas; the leader is in it; none is fenced;
@@ -135,8 +136,22 @@ class Invariants:
             self._one_leader(METADATA, state.elected.epoch, node.id)
             if 0 < voter.elections.high_watermark <= state.start_offset:
                 raise Broken(f"{node.id} commits {voter.elections.high_watermark} without a record of its epoch")
+            self._check_majority(node, voter)
         if high_watermark is not None:
             self._check_log(node, log, METADATA, high_watermark, known)
+
+    def _check_majority(self, node: SimulatedNode, voter: RaftVoter) -> None:
+        """Checks that a majority of the voters has what the leader has committed, as far as they run.
+
+        What is older than the newest set of voters was committed by a majority of another set.
+        """
+        end, voters = voter.elections.high_watermark, voter.voters()
+        if end <= voter.latest_voters()[0]:
+            return
+        running = {each.id: server_node.quorum for each, server_node in self._nodes() if each.id in voters}
+        lagging = sorted(each for each, other in running.items() if other.metadata_log.log.log_end_offset < end)
+        if len(lagging) > (len(voters) - 1) // 2:
+            raise Broken(f"{node.id} commits {end} of the metadata log; of the voters {sorted(voters)}, {lagging} lag")
 
     def _check_epoch(self, node: SimulatedNode, epoch: int) -> None:
         """Checks that a voter's epoch does not decrease, unless it runs on an older copy of its disk."""

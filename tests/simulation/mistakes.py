@@ -98,6 +98,30 @@ def forget_an_fsync(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(RaftVoter, "_waits_for_disk", lambda self: False)
 
 
+def count_removed_voters(patch: pytest.MonkeyPatch) -> None:
+    """A voter that was removed counts for the majority as long as it fetches (KIP-853)."""
+
+    def copied(self: RaftVoter, replica: Any, log_end_offset: int) -> None:
+        if self.elections.copied(replica.node_id, log_end_offset):
+            self._commit_as_leader()
+
+    def advance(self: Elections) -> bool:
+        state = self.state
+        if not isinstance(state, Leader):
+            return False
+        ends = {node_id: copy.offset for node_id, copy in state.copies.items()}
+        ends[self.own.node_id] = self._around.synced_offset()
+        offsets = sorted(ends.values(), reverse=True)
+        needed = len(self._around.voters()) // 2
+        if len(offsets) <= needed or offsets[needed] <= max(state.start_offset, self.high_watermark):
+            return False
+        self.high_watermark = offsets[needed]
+        return True
+
+    patch.setattr(RaftVoter, "_copied", copied)
+    patch.setattr(Elections, "advance", advance)
+
+
 # ---------------------------------------------------------------- the controller
 
 
@@ -333,6 +357,7 @@ MISTAKES: dict[str, Plant] = {
         commit_alone,
         commit_an_old_epoch,
         forget_an_fsync,
+        count_removed_voters,
         answer_before_commit,
         keep_the_fenced_in_sync,
         ignore_partition_epochs,

@@ -5,17 +5,16 @@ Knows nothing of the other nodes.
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
 from barnabas.clock import Timer
+from barnabas.cluster.formatting import Node as FormattedNode
+from barnabas.cluster.formatting import Voter, format_directories
 from barnabas.config import BrokerConfig
-from barnabas.log import meta_properties
-from barnabas.log.meta_properties import MetaProperties
 from barnabas.server.server import Server
 from barnabas.testing.faults import FaultyFile, FaultyFiles
-from barnabas.uuids import random_uuid
 from tests.simulation.loop import Life, SimulatedBackground, SimulatedLoop
 from tests.simulation.network import Network
 
@@ -121,11 +120,11 @@ class SimulatedNode:
     def _wrote(self, file: FaultyFile, data: bytes) -> None:
         self.written.update(f"{self.loop.now!r} {file.path} {len(data)} ".encode() + data)
 
-    def format(self, cluster_id: str) -> None:
-        """Formats the log directory for that cluster."""
-        self.files.makedirs(DIRECTORY)
-        properties = MetaProperties(cluster_id, self.id, random_uuid(self.random.randbytes))
-        meta_properties.write(self.files, DIRECTORY, properties)
+    def format(self, cluster_id: str, voters: Sequence[Voter]) -> None:
+        """Formats the log directory. :param voters: those of a dynamic quorum; none if the configs name them"""
+        node = FormattedNode(cluster_id, self.id, [DIRECTORY], DIRECTORY, voters, not voters)
+        now_ms, random_bytes = self.clock.time_ms(), self.random.randbytes
+        format_directories(self.files, node, {}, (), ignore_formatted=False, now_ms=now_ms, random_bytes=random_bytes)
         self.files.keep()
 
     @property

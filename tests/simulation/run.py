@@ -22,6 +22,8 @@ from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
 from tests.simulation.plans import KINDS, plan
 
 SHAPES = ((COMBINED,) * 3, (CONTROLLER,) + (BROKER,) * 3, (CONTROLLER,) * 3 + (BROKER,) * 3)
+DYNAMIC = 0.4
+"""The share of seeds with several controllers whose voters come and go."""
 CHECK_S = 0.01
 """The interval of the checks of invariants, in seconds."""
 SETTLE_S = 60
@@ -67,7 +69,9 @@ class Run:
         self.outcome = Outcome(seed)
         self.loop = SimulatedLoop()
         roles = roles or self.random.choice(SHAPES)
-        self.cluster = SimulatedCluster(self.loop, Random(self.random.getrandbits(64)), roles, trace=trace)
+        is_dynamic = self.random.random() < DYNAMIC and len(roles) - roles.count(BROKER) > 1
+        chance = Random(self.random.getrandbits(64))
+        self.cluster = SimulatedCluster(self.loop, chance, roles, is_dynamic=is_dynamic, trace=trace)
         self.invariants = Invariants(self.cluster)
         self.cast = Cast(self.cluster, self.outcome.history, self._chance())
 

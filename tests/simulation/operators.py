@@ -1,0 +1,77 @@
+"""An operator of a simulation, who removes voters of a dynamic quorum and adds them again (KIP-853).
+
+Knows nothing of faults. One voter is missing at most, so that two are left.
+"""
+
+from typing import Any
+
+from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.errors import DuplicateVoter, KafkaError, VoterNotFound
+from barnabas.wire.message import Request
+from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
+from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
+from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
+from tests.simulation.clients import PAUSE_S, REQUEST_MS, Client, check
+
+RATE_S = 2.0
+ENOUGH = 50
+"""How often the voters may not be as acknowledged: the leader may not know yet."""
+
+
+class Operator(Client):
+    """Removes a voter, and adds it again. What was acknowledged is verified in the end."""
+
+    async def run(self) -> None:
+        voters = list(self.cluster.voters.values())
+        while not self.is_stopping:
+            voter = self.random.choice(voters)
+            await self._insist(self._removal(voter), VoterNotFound)
+            await self.pause(RATE_S)
+            await self._insist(self._addition(voter), DuplicateVoter)
+            await self.pause(RATE_S)
+        await self._verify({voter.node_id for voter in voters})
+
+    def _removal(self, voter: Any) -> RemoveRaftVoterRequest:
+        return RemoveRaftVoterRequest(
+            cluster_id=self.cluster.cluster_id, voter_id=voter.node_id, voter_directory_id=voter.directory_id
+        )
+
+    def _addition(self, voter: Any) -> AddRaftVoterRequest:
+        return AddRaftVoterRequest(
+            cluster_id=self.cluster.cluster_id,
+            timeout_ms=REQUEST_MS,
+            voter_id=voter.node_id,
+            voter_directory_id=voter.directory_id,
+            listeners=[
+                AddRaftVoterRequest.Listener(name=each.name, host=each.host, port=each.port) for each in voter.endpoints
+            ],
+        )
+
+    async def _insist(self, request: Request, done: type[KafkaError]) -> None:
+        """Repeats a change until it is acknowledged. :param done: the error if it was made before"""
+        while True:
+            try:
+                check((await self.ask(self.random.choice(self.brokers), request)).error_code)
+                return
+            except done:
+                return
+            except KafkaError:
+                await self.pause()
+
+    async def _verify(self, wanted: set[int]) -> None:
+        """Verifies the voters. :raises AssertionError: they are others for a long time"""
+        topic = DescribeQuorumRequest.TopicData
+        request = DescribeQuorumRequest(
+            topics=[topic(topic_name=CLUSTER_METADATA, partitions=[topic.PartitionData(partition_index=0)])]
+        )
+        for _ in range(ENOUGH):
+            try:
+                part = (await self.ask(self.random.choice(self.brokers), request)).topics[0].partitions[0]
+                check(part.error_code)
+                found = {each.replica_id for each in part.current_voters}
+                if found == wanted:
+                    return
+            except KafkaError:
+                await self.pause()
+            await self.pause(PAUSE_S)
+        raise AssertionError(f"the voters are {sorted(found)}, not {sorted(wanted)}")
