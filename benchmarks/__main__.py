@@ -5,8 +5,10 @@ Knows nothing of what is measured.
 
 import argparse
 import functools
+import os
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -101,6 +103,7 @@ def main() -> None:
             print(f"{name} is left out: java is not here", file=sys.stderr)
             names.remove(name)
     rows: list[Row] = []
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="bench-", dir=Path.cwd()) as folder:
         for name in names:
             print(f"{name} …", file=sys.stderr)
@@ -112,19 +115,28 @@ def main() -> None:
         table.add_row(*cells(row))
     Console(width=140).print(table)
     if arguments.keep:
-        keep(rows, arguments.rounds)
+        keep(rows, arguments.rounds, load)
 
 
-def keep(rows: list[Row], rounds: int) -> None:
-    """Puts rows into the table of results.md, in place of those of the same name, each with its time and machine."""
+def keep(rows: list[Row], rounds: int, load: float) -> None:
+    """Puts rows into the table of results.md, in place of those of the same name. Each has its day and commit.
+
+    :param load: the load average before the first round
+    """
     where = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    taken = f"{datetime.now(UTC):%Y-%m-%d}, {rounds}, {where}"
+    taken = f"{datetime.now(UTC):%Y-%m-%d}, {rounds}, {where}, {commit()}, load {load:.1f}"
     before, after = RESULTS.read_text().split(RULE)
     kept = {line.split(" | ")[0]: line for line in after.splitlines()}
     for row in rows:
         line = "| " + " | ".join([*cells(row), taken]) + " |"
         kept[line.split(" | ")[0]] = line
     RESULTS.write_text(before + RULE + "\n".join(kept.values()) + "\n")
+
+
+def commit() -> str:
+    """Returns the short hash of the commit, with a plus if files differ from it."""
+    described = ["git", "describe", "--always", "--abbrev=8", "--exclude=*", "--dirty=+"]
+    return subprocess.run(described, cwd=RESULTS.parent, capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":
