@@ -21,6 +21,7 @@ from compat_tests.test_documents import ROOT
 PAGE = ROOT / "docs/how-to/cluster-on-three-machines.md"
 GROWING = ROOT / "docs/how-to/from-one-node-to-three.md"
 PROPERTIES = re.compile(r"^```properties\n# (?P<name>.*?)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+LEAVING = "## A node leaves"
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 BARNABAS = [sys.executable, "-m", "barnabas"]
 
@@ -133,17 +134,37 @@ class Growing(Machines):
         self.run("storage", "format", formatted, "--cluster-id", cluster_id, "--config", str(properties))
         self.serve(node, properties, *options)
 
+    def begin(self) -> None:
+        """Starts the first node as the whole quorum."""
+        (serve,) = re.findall(
+            r"^\$ barnabas serve server.properties (--override.*)$", GROWING.read_text(), re.MULTILINE
+        )
+        self.start_as(1, "--standalone", *serve.split())
+        self.wait_for(1)
+
+    def reassign(self, text: str) -> None:
+        """Runs the commands of a part of the page that move partitions."""
+        found = re.findall(r"^```json\n(.*?)^```$", GROWING.read_text(), re.MULTILINE | re.DOTALL)
+        topics, moves = self.home / "topics.json", self.home / "moves.json"
+        topics.write_text(found[0])
+        for command in re.findall(r"^\$ barnabas (reassign .*)$", text, re.MULTILINE):
+            words, _, _ = command.replace("kafka-1:9092", self.address(1)).partition(" | ")
+            said = self.run(*words.replace("topics.json", str(topics)).replace("moves.json", str(moves)).split())
+            if "--generate" in words:
+                moves.write_text(said.splitlines()[-1])
+
     def cluster_id(self, node: int) -> str:
         return self.run("cluster", "cluster-id", "--bootstrap-server", self.address(node)).split()[-1]
 
-    def until_voters(self, *nodes: int) -> None:
-        """Returns when these nodes have a vote."""
+    def until_voters(self, *nodes: int) -> dict[int, str]:
+        """Returns the directory ids of the voters when these nodes have a vote."""
         end = time.monotonic() + 30
         while True:
             status = self.run("quorum", "--bootstrap-server", self.address(1), "describe", "--status")
             (voters,) = re.findall(r"^CurrentVoters: *(.*)$", status, re.MULTILINE)
-            if [each["id"] for each in json.loads(voters)] == list(nodes):
-                return
+            directories = {each["id"]: each["directoryId"] for each in json.loads(voters)}
+            if list(directories) == list(nodes):
+                return directories
             assert time.monotonic() < end, status
 
 
@@ -155,10 +176,8 @@ def growing(tmp_path: Path) -> Iterator[Growing]:
 
 
 def test_from_one_node_to_three(growing: Growing, tmp_path: Path) -> None:
-    text = GROWING.read_text()
-    (serve,) = re.findall(r"^\$ barnabas serve server.properties (--override.*)$", text, re.MULTILINE)
-    growing.start_as(1, "--standalone", *serve.split())
-    growing.wait_for(1)
+    text, _, _ = GROWING.read_text().partition(LEAVING)
+    growing.begin()
     where = ["--bootstrap-server", growing.address(1)]
     growing.run("topics", *where, "--create", "--topic", "orders", "--partitions", "3", "--replication-factor", "1")
     load = Load(growing.address(1), "orders")
@@ -170,15 +189,7 @@ def test_from_one_node_to_three(growing: Growing, tmp_path: Path) -> None:
         growing.start_as(node, "--no-initial-controllers")
     growing.wait_for(2, 3)
     growing.until_voters(1, 2, 3)
-    (tmp_path / "topics.json").write_text(re.findall(r"^```json\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[0])
-    moves = tmp_path / "moves.json"
-    for command in re.findall(r"^\$ barnabas (reassign .*)$", text, re.MULTILINE):
-        words, _, _ = command.replace("kafka-1:9092", growing.address(1)).partition(" | ")
-        said = growing.run(
-            *words.replace("topics.json", str(tmp_path / "topics.json")).replace("moves.json", str(moves)).split()
-        )
-        if "--generate" in words:
-            moves.write_text(said.splitlines()[-1])
+    growing.reassign(text)
     load.goes_on()
     described = growing.run("topics", *where, "--describe", "--topic", "orders")
     assert len(re.findall(r"(\d,\d,\d)\s+\d,\d,\d", described)) == 3, described
@@ -193,6 +204,40 @@ def test_from_one_node_to_three(growing: Growing, tmp_path: Path) -> None:
     while any(each.leader == 1 for each in admin.list_topics("later").topics["later"].partitions.values()):
         assert time.monotonic() < end
         time.sleep(0.1)
+    load.goes_on()
+    load.stop()
+    assert load.failures == []
+
+
+def test_a_node_leaves(growing: Growing) -> None:
+    _, _, text = GROWING.read_text().partition(LEAVING)
+    growing.begin()
+    for node in (2, 3):
+        growing.start_as(node, "--no-initial-controllers")
+    growing.wait_for(2, 3)
+    directories = growing.until_voters(1, 2, 3)
+    where = ["--bootstrap-server", growing.address(1)]
+    growing.run("topics", *where, "--create", "--topic", "orders", "--partitions", "3", "--replication-factor", "3")
+    load = Load(",".join(map(growing.address, (1, 2))), "orders")
+    consumer = Consumer({"bootstrap.servers": growing.address(1), "group.id": "g", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["orders"])
+    assert consumer.poll(30) is not None
+    consumer.close()
+    cordon, remove, unregister = (
+        re.sub(r"directory-id \S+", f"directory-id {directories[3]}", found).replace("kafka-1:9092", growing.address(1))
+        for found in re.findall(r"^\$ barnabas ((?:configs|quorum|cluster) .*)$", text, re.MULTILINE)
+    )
+    growing.run(*cordon.split())
+    growing.reassign(text)
+    growing.run("topics", *where, "--create", "--topic", "later", "--partitions", "6", "--replication-factor", "2")
+    (left,) = (each for each in json.loads(growing.run("brokers", *where, "--json")) if each["id"] == 3)
+    assert left["replicas"] == 0, left
+    growing.processes[2].terminate()
+    growing.processes[2].wait(30)
+    growing.run(*remove.split())
+    growing.run(*unregister.split())
+    growing.until_voters(1, 2)
+    assert [each["id"] for each in json.loads(growing.run("brokers", *where, "--json"))] == [1, 2]
     load.goes_on()
     load.stop()
     assert load.failures == []
