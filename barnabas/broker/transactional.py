@@ -33,7 +33,7 @@ from barnabas.errors import (
 from barnabas.log.verification import Verification
 from barnabas.peers.peers import Peers, error_of
 from barnabas.records.batch import NO_SEQUENCE
-from barnabas.transactions.messages import PartitionErrors, ProducerIdentity, TopicPartition, by_topic
+from barnabas.transactions.messages import ProducerIdentity, TopicPartition, by_topic
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
 LANE = "add-partitions"
@@ -190,22 +190,22 @@ class AddPartitionsToTxn:
             self._answered_alike(InvalidTxnState() if isinstance(refusal, ClusterAuthorizationFailed) else refusal)
             return
         self._answered({
-            TopicPartition(topic.name, each.partition_index): (
-                error_of(each.partition_error_code) if each.partition_error_code else None
-            )
+            TopicPartition(topic.name, each.partition_index): failure
             for result in response.results_by_transaction
             for topic in result.topic_results
             for each in topic.results_by_partition
+            if (failure := error_of(each.partition_error_code)) is not None
         })  # fmt: skip
 
     def _answered_alike(self, error: KafkaError | None) -> None:
+        assert error is not None  # there is no response, or it has an error code
         self._answered(dict.fromkeys(self._verifications, error))
 
-    def _answered(self, answers: PartitionErrors) -> None:
+    def _answered(self, failed: Mapping[TopicPartition, KafkaError]) -> None:
+        """Handles the errors of a response; partitions without an entry are in the transaction."""
         if self._is_cancelled:
             return
         node, operation = self._node, self._operation
-        failed = {place: error for place, error in answers.items() if error is not None}
         is_concurrent = any(isinstance(error, ConcurrentTransactions) for error in failed.values())
         if is_concurrent and node.clock.time_ms() < self._until_ms:
             node.scheduler.call_later(node.config[RETRY_BACKOFF_MS] / 1000, self._ask_again)

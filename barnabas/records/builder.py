@@ -4,6 +4,7 @@ Knows nothing of the log; the leader stamps offset and epoch when it appends a b
 """
 
 from collections.abc import Iterable, Sequence
+from struct import Struct
 from typing import Final
 
 from barnabas.records.batch import (
@@ -36,6 +37,8 @@ KEPT_BITS: Final = TRANSACTIONAL_BIT | CONTROL_BIT | LOG_APPEND_TIME_BIT
 
 _NO_HEADERS: Final[Headers] = ()
 
+_CRC: Final = Struct(">I")
+
 
 def build_batch(
     records: Iterable[NewRecord],
@@ -55,7 +58,7 @@ def build_batch(
 
     :param log_append_time_ms: if given, the timestamp type is LogAppendTime, and this is the timestamp of all records
     """
-    body = bytearray()
+    batch = bytearray(HEADER_SIZE)
     base_timestamp = max_timestamp = NO_TIMESTAMP
     count = 0
     for key, value, timestamp, *rest in records:
@@ -63,15 +66,14 @@ def build_batch(
             base_timestamp = timestamp
         if timestamp > max_timestamp:
             max_timestamp = timestamp
-        write_record(body, timestamp - base_timestamp, count, key, value, rest[0] if rest else _NO_HEADERS)
+        write_record(batch, timestamp - base_timestamp, count, key, value, rest[0] if rest else _NO_HEADERS)
         count += 1
     attributes = compression | CONTROL_BIT * is_control | TRANSACTIONAL_BIT * is_transactional
     if log_append_time_ms is not None:
         attributes |= LOG_APPEND_TIME_BIT
         max_timestamp = log_append_time_ms
-    packed = _pack(compression, body, compression_level)
-    batch = bytearray(HEADER_SIZE + len(packed))
-    batch[HEADER_SIZE:] = packed
+    if compression is not Compression.NONE:
+        batch[HEADER_SIZE:] = _pack(compression, batch[HEADER_SIZE:], compression_level)
     HEADER.pack_into(
         batch,
         0,
@@ -107,7 +109,7 @@ def recompress(batch: RecordBatch, body: bytes, compression: Compression, level:
 
 def sign(batch: bytearray | memoryview) -> None:
     """Computes the CRC of the batch that fills the buffer, and writes it there."""
-    batch[CRC_AT:CHECKED_FROM] = crc32c(memoryview(batch)[CHECKED_FROM:]).to_bytes(4, "big")
+    _CRC.pack_into(batch, CRC_AT, crc32c(memoryview(batch)[CHECKED_FROM:]))
 
 
 def _pack(compression: Compression, body: bytes | bytearray, level: int | None) -> bytes | bytearray:

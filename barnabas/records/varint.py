@@ -63,7 +63,7 @@ def read_varlong(data: bytes, at: int) -> tuple[int, int]:
 
 def write_varint(value: int, out: bytearray) -> None:
     """Encodes ``value``, of at most 64 bits, and appends it to ``out``."""
-    value = (value << 1 ^ value >> 63) & 0xFFFFFFFFFFFFFFFF
+    value = value << 1 if value >= 0 else ~(value << 1)
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7

@@ -170,6 +170,10 @@ class Writer(Source):
             self(f"{present}, {outer} = [], write")
             for field in sorted(fields, key=lambda field: field.tag or 0):
                 with self.about(field.name), self.block(f"if {self.is_worth(field, it)}:"):
+                    if isinstance(field.kind, Fixed) and not field.is_array:
+                        header = [("B", str(field.tag)), ("B", str(field.kind.size))]
+                        self(f"{present}.append({self.packed([*header, (field.kind.format, f'{it}.{field.name}')])})")
+                        continue
                     self(f"{content} = []")
                     self(f"write = {content}.append")
                     self.value(field, f"{it}.{field.name}")
@@ -177,7 +181,7 @@ class Writer(Source):
                     self(f'{content} = b"".join({content})')
                     self(f"{present}.append(uvarint({field.tag}) + uvarint(len({content})) + {content})")
             self(f"write = {outer}")
-            self(f'write(uvarint(len({present})) + b"".join({present}))')
+            self(f'write(BYTE[len({present})] + b"".join({present}))')
         with self.block("else:"):
             self(r'write(b"\0")')
 
