@@ -5,18 +5,13 @@ Kafka's.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
+from barnabas.config.settings import Settings
 from barnabas.config.validators import ConfigError, InvalidValue
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SHAPE = "a list of NAME://host:port, each name once"
-
-
-class Values(Protocol):
-    """Parsed values by name."""
-
-    def __getitem__(self, name: str) -> Any: ...
 
 
 class Endpoint(NamedTuple):
@@ -82,7 +77,7 @@ def check_ports(endpoints: Iterable[Endpoint], text: str) -> None:
         taken.add((endpoint.port, family))
 
 
-def check_early_start(values: Values, known: Collection[str]) -> None:
+def check_early_start(values: Settings, known: Collection[str]) -> None:
     """Checks ``early.start.listeners`` (KIP-801). On a single node it has no effect: the authorizer is always ready.
 
     :param known: the names of listeners

@@ -10,3 +10,13 @@ class Settings(Protocol):
     """Parsed values by name."""
 
     def __getitem__(self, name: str, /) -> Any: ...
+
+
+class ListenerSettings(Settings, Protocol):
+    """The configs of a listener (:class:`barnabas.config.listener_configs.ListenerConfigs`), or of a client."""
+
+    listener_name: str
+
+    def of_mechanism(self, mechanism: str, name: str) -> Any:
+        """Returns the value for a SASL mechanism: its own, or else the listener's."""
+        ...

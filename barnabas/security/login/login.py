@@ -4,7 +4,6 @@ Knows nothing of any mechanism.
 """
 
 from collections.abc import Callable, Generator
-from typing import Any, Protocol
 
 Tokens = Generator[bytes, bytes, None]
 """One login: a generator that yields the client's tokens, and is sent the server's response to each. It ends after the
@@ -20,13 +19,3 @@ Login = Callable[[str], Tokens]
 
 class LoginFailed(Exception):
     """The login cannot be completed. The text contains no secret."""
-
-
-class Configs(Protocol):
-    """The configs of a listener (:class:`barnabas.config.listener_configs.ListenerConfigs`)."""
-
-    listener_name: str
-
-    def __getitem__(self, name: str) -> Any: ...
-
-    def of_mechanism(self, mechanism: str, name: str) -> Any: ...

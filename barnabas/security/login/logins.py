@@ -6,22 +6,23 @@ Knows nothing of any mechanism but its name. A mechanism is imported when a list
 
 from collections.abc import Callable, Mapping
 
+from barnabas.config.settings import ListenerSettings
 from barnabas.config.validators import ConfigError
-from barnabas.security.login.login import Configs, Login
+from barnabas.security.login.login import Login
 from barnabas.security.sasl.jaas import LoginModule
 from barnabas.security.sasl.mechanisms import configured_module
 
-Make = Callable[[str, Configs, LoginModule], Login]
+Make = Callable[[str, ListenerSettings, LoginModule], Login]
 
 
-def _plain(name: str, configs: Configs, module: LoginModule) -> Login:
+def _plain(name: str, configs: ListenerSettings, module: LoginModule) -> Login:
     from barnabas.security.login.plain import plain
 
     user, password = _user_and_password(name, module)
     return lambda host: plain(user, password)
 
 
-def _scram(name: str, configs: Configs, module: LoginModule) -> Login:
+def _scram(name: str, configs: ListenerSettings, module: LoginModule) -> Login:
     from barnabas.security.login.scram import scram
 
     user, password = _user_and_password(name, module)
@@ -29,13 +30,13 @@ def _scram(name: str, configs: Configs, module: LoginModule) -> Login:
     return lambda host: scram(name, user, password, is_token=is_token)
 
 
-def _oauthbearer(name: str, configs: Configs, module: LoginModule) -> Login:
+def _oauthbearer(name: str, configs: ListenerSettings, module: LoginModule) -> Login:
     from barnabas.security.login.oauthbearer import of_listener
 
     return of_listener(configs, module.options)
 
 
-def _gssapi(name: str, configs: Configs, module: LoginModule) -> Login:
+def _gssapi(name: str, configs: ListenerSettings, module: LoginModule) -> Login:
     from barnabas.security.login.gssapi import from_login
 
     return from_login(module.options, configs["sasl.kerberos.service.name"])
@@ -50,7 +51,7 @@ LOGINS: Mapping[str, Make] = {
 }
 
 
-def login_of(configs: Configs, mechanism: str, config: str) -> Login:
+def login_of(configs: ListenerSettings, mechanism: str, config: str) -> Login:
     """Returns how a node logs in at the listener with these configs.
 
     :param config: the config that names the mechanism

@@ -6,11 +6,12 @@ Knows nothing of how a token is fetched. Follows RFC 7628 and Apache Kafka's ``O
 import ssl
 from collections.abc import Mapping
 
-from barnabas.security.login.login import Configs, Login, Tokens
+from barnabas.config.settings import ListenerSettings
+from barnabas.security.login.login import Login, Tokens
 from barnabas.security.login.oauth_tokens import TokenSource, token_source
 
 
-def of_listener(configs: Configs, options: Mapping[str, str]) -> Login:
+def of_listener(configs: ListenerSettings, options: Mapping[str, str]) -> Login:
     """Returns the login for the configs of a listener and the options of its login module."""
 
     def context() -> ssl.SSLContext:

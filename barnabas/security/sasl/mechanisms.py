@@ -4,8 +4,9 @@ Knows nothing of any mechanism but its name. A mechanism is imported when a list
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
+from barnabas.config.settings import ListenerSettings
 from barnabas.config.validators import ConfigError
 from barnabas.security.sasl.jaas import JaasError, LoginModule, login_module
 from barnabas.security.sasl.mechanism import Mechanism
@@ -24,16 +25,6 @@ LOGIN_MODULES = frozenset({
 """The accepted classes of login modules. The mechanism decides what is done, not the class, as in Apache Kafka."""
 
 
-class Configs(Protocol):
-    """The configs of a listener (:class:`barnabas.config.listener_configs.ListenerConfigs`)."""
-
-    listener_name: str
-
-    def __getitem__(self, name: str) -> Any: ...
-
-    def of_mechanism(self, mechanism: str, name: str) -> Any: ...
-
-
 class Surroundings(NamedTuple):
     """What mechanisms need besides their configs."""
 
@@ -48,27 +39,27 @@ class Enabled(NamedTuple):
     max_reauth_ms: int  #: the maximum time between two authentications of a client; 0 sets no limit
 
 
-Make = Callable[[str, Configs, LoginModule, Surroundings], Mechanism]
+Make = Callable[[str, ListenerSettings, LoginModule, Surroundings], Mechanism]
 
 
-def _plain(name: str, configs: Configs, module: LoginModule, around: Surroundings) -> Mechanism:
+def _plain(name: str, configs: ListenerSettings, module: LoginModule, around: Surroundings) -> Mechanism:
     from barnabas.security.sasl.plain import Plain
 
     return Plain(module.options)
 
 
-def _scram(name: str, configs: Configs, module: LoginModule, around: Surroundings) -> Mechanism:
+def _scram(name: str, configs: ListenerSettings, module: LoginModule, around: Surroundings) -> Mechanism:
     return Scram(name, around.credentials, around.random_bytes)
 
 
-def _oauthbearer(name: str, configs: Configs, module: LoginModule, around: Surroundings) -> Mechanism:
+def _oauthbearer(name: str, configs: ListenerSettings, module: LoginModule, around: Surroundings) -> Mechanism:
     from barnabas.security.sasl.oauthbearer import OAuthBearer
     from barnabas.security.sasl.oauthbearer_validators import validator
 
     return OAuthBearer(validator(configs, module.options))
 
 
-def _gssapi(name: str, configs: Configs, module: LoginModule, around: Surroundings) -> Mechanism:
+def _gssapi(name: str, configs: ListenerSettings, module: LoginModule, around: Surroundings) -> Mechanism:
     from barnabas.security.sasl.gssapi import from_login
 
     rules = configs["sasl.kerberos.principal.to.local.rules"]
@@ -84,7 +75,7 @@ MECHANISMS: Mapping[str, Make] = {
 }
 
 
-def enabled(configs: Configs, around: Surroundings) -> dict[str, Enabled]:
+def enabled(configs: ListenerSettings, around: Surroundings) -> dict[str, Enabled]:
     """Returns the mechanisms that the listener enables, by name, in the order of its config.
 
     :raises ConfigError: a mechanism is unknown, has no login module, or one that is not valid
@@ -92,7 +83,7 @@ def enabled(configs: Configs, around: Surroundings) -> dict[str, Enabled]:
     return {name: _enabled(name, configs, around) for name in configs[ENABLED]}
 
 
-def _enabled(name: str, configs: Configs, around: Surroundings) -> Enabled:
+def _enabled(name: str, configs: ListenerSettings, around: Surroundings) -> Enabled:
     make = MECHANISMS.get(name)
     if make is None:
         raise ConfigError(ENABLED, name, f"a list of these: {', '.join(MECHANISMS)}")
@@ -100,7 +91,7 @@ def _enabled(name: str, configs: Configs, around: Surroundings) -> Enabled:
     return Enabled(make(name, configs, module, around), configs.of_mechanism(name, MAX_REAUTH))
 
 
-def configured_module(configs: Configs, name: str) -> LoginModule:
+def configured_module(configs: ListenerSettings, name: str) -> LoginModule:
     """Returns the login module of a mechanism on the listener with these configs.
 
     :raises ConfigError: it has none, or one that is not valid

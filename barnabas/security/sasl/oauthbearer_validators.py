@@ -7,8 +7,9 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Final
 
+from barnabas.config.settings import ListenerSettings
 from barnabas.config.validators import ConfigError, invalid
 from barnabas.security.sasl.oauthbearer import Validator
 from barnabas.security.sasl.unsecured_jws import UnsecuredValidator
@@ -34,17 +35,7 @@ ALLOWED_URLS: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 """The JVM system property with the URLs from which Apache Kafka may read keys."""
 
 
-class Configs(Protocol):
-    """The configs of a listener."""
-
-    listener_name: str
-
-    def __getitem__(self, name: str) -> Any: ...
-
-    def of_mechanism(self, mechanism: str, name: str) -> Any: ...
-
-
-def validator(configs: Configs, options: Mapping[str, str]) -> Validator:
+def validator(configs: ListenerSettings, options: Mapping[str, str]) -> Validator:
     """Returns the validator of a listener.
 
     :param options: the options of the login module
@@ -73,7 +64,7 @@ def allowed_urls(environment: Mapping[str, str]) -> frozenset[str] | None:
     return frozenset(each.strip() for each in found[-1].strip("'\"").split(",")) if found else None
 
 
-def signed(configs: Configs, environment: Mapping[str, str] = os.environ) -> Validator:
+def signed(configs: ListenerSettings, environment: Mapping[str, str] = os.environ) -> Validator:
     """Returns the validator of tokens that a provider has signed.
 
     :raises ConfigError: the class is unknown, the URL is not allowed, or the keys cannot be read

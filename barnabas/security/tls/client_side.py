@@ -6,11 +6,12 @@ Knows nothing of connections. Follows Apache Kafka's ``SslFactory`` and ``Defaul
 
 import ssl
 
+from barnabas.config.settings import Settings
 from barnabas.security.tls.engine import add_keys, add_trusted, limit_versions
-from barnabas.security.tls.stores import Configs, ReadFile, load_key_store, load_trust_store
+from barnabas.security.tls.stores import ReadFile, load_key_store, load_trust_store
 
 
-def client_context(configs: Configs, read: ReadFile) -> ssl.SSLContext:
+def client_context(configs: Settings, read: ReadFile) -> ssl.SSLContext:
     """Returns the context with which a node connects. It sends its certificate if the server requests one.
 
     :param configs: the listener's configs

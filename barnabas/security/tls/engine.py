@@ -16,12 +16,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from barnabas.config.definitions import BROKER
+from barnabas.config.settings import Settings
 from barnabas.config.validators import ConfigError, InvalidValue
 from barnabas.security.principals import ANONYMOUS, USER, Principal
 from barnabas.security.tls.cipher_suites import TLS_1_3, VERSIONS, of_older_versions, offered_versions
 from barnabas.security.tls.distinguished_names import rfc2253
 from barnabas.security.tls.principal_mapping import PrincipalMapping
-from barnabas.security.tls.stores import Configs, InvalidStore, KeyEntry, ReadFile, load_key_store, load_trust_store
+from barnabas.security.tls.stores import InvalidStore, KeyEntry, ReadFile, load_key_store, load_trust_store
 
 _NUMBERS = {
     "TLSv1": ssl.TLSVersion.TLSv1,
@@ -51,7 +52,7 @@ class Engine:
     :raises ConfigError: the configs are not valid for TLS
     """
 
-    def __init__(self, configs: Configs, read: ReadFile, *, is_inter_broker: bool = False) -> None:
+    def __init__(self, configs: Settings, read: ReadFile, *, is_inter_broker: bool = False) -> None:
         self._configs, self._read = configs, read
         self._is_inter_broker = is_inter_broker
         self.keys = load_key_store(configs, read)
@@ -74,7 +75,7 @@ class Engine:
         name = rfc2253(x509.load_der_x509_certificate(certificate).subject.public_bytes())
         return Principal(USER, self.mapping.name_of(name))
 
-    def exchanged(self, configs: Configs) -> "Engine":
+    def exchanged(self, configs: Settings) -> "Engine":
         """Returns the engine with changed stores, which may replace this one; the same engine if they have not changed.
 
         Only the configs of the stores are applied: as in Kafka, others take effect at the next start.
@@ -96,7 +97,7 @@ class Engine:
         then._is_inter_broker = self._is_inter_broker
         return then
 
-    def has_other_configs(self, configs: Configs) -> bool:
+    def has_other_configs(self, configs: Settings) -> bool:
         """Returns whether the configs of the stores differ, without comparing the files."""
         return any(self._configs[name] != configs[name] for name in BROKER if is_of_stores(name))
 
@@ -127,8 +128,8 @@ class Engine:
 class _Exchanged:
     """The configs of a listener with changed configs of the stores."""
 
-    def __init__(self, first: Configs, now: Configs) -> None:
-        self._first: Configs = first._first if isinstance(first, _Exchanged) else first
+    def __init__(self, first: Settings, now: Settings) -> None:
+        self._first: Settings = first._first if isinstance(first, _Exchanged) else first
         self._now = now
 
     def __getitem__(self, name: str) -> Any:
@@ -145,7 +146,7 @@ def _refused(text: str) -> ConfigError:
 
 
 def _new_context(
-    configs: Configs, keys: list[KeyEntry] | None, trusted: list[x509.Certificate] | None
+    configs: Settings, keys: list[KeyEntry] | None, trusted: list[x509.Certificate] | None
 ) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -159,7 +160,7 @@ def _new_context(
     return context
 
 
-def limit_versions(context: ssl.SSLContext, configs: Configs) -> None:
+def limit_versions(context: ssl.SSLContext, configs: Settings) -> None:
     """Limits a context to ``ssl.enabled.protocols`` and ``ssl.cipher.suites``."""
     suites = configs["ssl.cipher.suites"]
     versions = offered_versions(configs["ssl.enabled.protocols"], suites)
@@ -193,7 +194,7 @@ def add_trusted(context: ssl.SSLContext, trusted: list[x509.Certificate]) -> Non
     context.load_verify_locations(cadata=b"".join(each.public_bytes(Encoding.DER) for each in trusted))
 
 
-def weaker_than_configured(configs: Configs) -> str | None:
+def weaker_than_configured(configs: Settings) -> str | None:
     """Returns which part of ``ssl.cipher.suites`` cannot be enforced, as a sentence for the log."""
     listed = [suite for suite in configs["ssl.cipher.suites"] if suite in TLS_1_3]
     if listed and len(listed) < len(TLS_1_3) and "TLSv1.3" in configs["ssl.enabled.protocols"]:

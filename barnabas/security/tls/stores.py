@@ -7,7 +7,7 @@ Knows nothing of contexts and connections. The checks of the configs and the tex
 import logging
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
+from barnabas.config.settings import Settings
 from barnabas.config.validators import InvalidValue
 from barnabas.security.tls.distinguished_names import displayed
 from barnabas.security.tls.jks import MAGIC, JksError, read_jks, recover_key
@@ -35,12 +36,6 @@ ReadFile = Callable[[str], bytes]
 
 
 Loaded = TypeVar("Loaded")
-
-
-class Configs(Protocol):
-    """A listener's configs (:class:`barnabas.config.listener_configs.ListenerConfigs`)."""
-
-    def __getitem__(self, name: str) -> Any: ...
 
 
 class KeyEntry(NamedTuple):
@@ -72,7 +67,7 @@ class KeyEntry(NamedTuple):
         return key + b"".join(each.public_bytes(Encoding.PEM) for each in self.chain)
 
 
-def load_key_store(configs: Configs, read: ReadFile) -> list[KeyEntry] | None:
+def load_key_store(configs: Settings, read: ReadFile) -> list[KeyEntry] | None:
     """Returns the entries of the key store; None if none is configured.
 
     :raises InvalidStore: the configs contradict one another, or the store cannot be loaded
@@ -104,7 +99,7 @@ def load_key_store(configs: Configs, read: ReadFile) -> list[KeyEntry] | None:
     )
 
 
-def load_trust_store(configs: Configs, read: ReadFile) -> list[x509.Certificate] | None:
+def load_trust_store(configs: Settings, read: ReadFile) -> list[x509.Certificate] | None:
     """Returns the trusted certificates; None if no trust store is configured.
 
     :raises InvalidStore: the configs contradict one another, or the store cannot be loaded
