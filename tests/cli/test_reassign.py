@@ -78,6 +78,24 @@ def test_a_reassignment_from_its_proposal_to_its_end(barnabas, cluster, tmp_path
     assert barnabas("topics", "--describe", "--topic", "orders", "--json").json[0]["configs"] == {}
 
 
+@pytest.mark.parametrize("ignores_racks", [False, True])
+def test_a_proposal_spreads_replicas_over_racks(capsys, tmp_path, ignores_racks):
+    topics = tmp_path / "topics.json"
+    topics.write_text(json.dumps({"version": 1, "topics": [{"topic": "orders"}]}))
+    options = ["--disable-rack-aware"] if ignores_racks else []
+    with Cluster(4, racks=["a", "a", "b", "b"]) as cluster:
+        cluster.create_topic("orders", partitions=40, replicas=2)
+        where = ["--bootstrap-server", cluster.bootstrap_servers]
+        generate = ["reassign", "--generate", "--topics-to-move-json-file", str(topics), "--broker-list", "1,2,3,4"]
+        code = main([*generate, *options, *where])
+    said = capsys.readouterr()
+    assert (code, said.err) == (0, "")
+    proposed = [each["replicas"] for each in json.loads(said.out.splitlines()[-1])["partitions"]]
+    within_a_rack = [each for each in proposed if set(each) in ({1, 2}, {3, 4})]
+    assert len(proposed) == 40
+    assert bool(within_a_rack) is ignores_racks
+
+
 def fill(cluster, topic):
     """Writes more than a follower fetches at once, so that a throttle delays it."""
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, max_request_size=2_000_000)
