@@ -4,6 +4,7 @@ Knows nothing of how a type works. Classic groups are in ``classic_group.py``. G
 their records, which the ledger writes and applies.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from barnabas.groups.ledger import Pair
@@ -28,6 +29,10 @@ class Group(Protocol):
     @property
     def state_name(self) -> str:
         """The state for ListGroups, for example "Stable" or "Empty"."""
+
+    @property
+    def members(self) -> Mapping[str, object]:
+        """The members by their ids."""
 
     @property
     def is_empty(self) -> bool:

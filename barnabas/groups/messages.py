@@ -130,6 +130,7 @@ class ListedGroup(NamedTuple):
     protocol_type: str
     state: str
     type: str
+    members: int  #: how many
 
 
 class OffsetToCommit(NamedTuple):

@@ -273,7 +273,7 @@ class GroupShard(OffsetKeeping):
         wanted_states = {state.lower() for state in states}
         wanted_types = {each.lower() for each in types}
         return [
-            ListedGroup(group.group_id, group.protocol_type or "", group.state_name, group.type)
+            ListedGroup(group.group_id, group.protocol_type or "", group.state_name, group.type, len(group.members))
             for group in self._groups.values()
             if group.is_written
             and (not wanted_states or group.state_name.lower() in wanted_states)

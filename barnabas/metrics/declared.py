@@ -132,6 +132,7 @@ METRICS: Final = (
     Declared(_REBALANCES + "consumer_group_rebalance_count", COUNTER, "New epochs of consumer groups (KIP-848)."),
     Declared(_REBALANCES + "share_group_rebalance_count", COUNTER, "New epochs of share groups."),
     Declared(_REBALANCES + "streams_group_rebalance_count", COUNTER, "New epochs of streams groups."),
+    Declared("kafka_consumergroup_members", GAUGE, "Members of a group of this coordinator.", ("consumergroup",)),
     Declared("kafka_consumergroup_current_offset", GAUGE, "Committed offset.", ("consumergroup", "topic", "partition")),
     Declared(
         "kafka_consumergroup_lag",

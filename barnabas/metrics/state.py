@@ -130,6 +130,7 @@ def _groups(broker: Broker) -> Iterator[Sample]:
     for group, count in list(broker.records_in_flight.items())[:MOST_GROUPS]:
         yield Sample("barnabas_share_group_records_in_flight", count, (group,))
     for each in groups[:MOST_GROUPS]:
+        yield Sample("kafka_consumergroup_members", each.members, (each.group_id,))
         try:
             committed = broker.groups.fetch_offsets(each.group_id)
         except KafkaError:  # it has no offsets, or was deleted

@@ -141,7 +141,9 @@ def test_rebalances_of_groups(broker, protocol, name):
         while len(member.assignment()) != partitions:
             for each in members[: len(members) if partitions == 1 else 1]:
                 each.poll(0.1)
-        counts.append(Scrape(broker)(name))
+        scrape = Scrape(broker)
+        counts.append(scrape(name))
+        assert scrape("kafka_consumergroup_members", consumergroup=protocol) == members.index(member) + 1
     for member in members:
         member.close()
     assert counts == sorted(set(counts)), "each new member is a rebalance"
