@@ -10,6 +10,7 @@ are so again.
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from barnabas.clock import Clock
@@ -19,10 +20,12 @@ from barnabas.faults.seen import first_error
 from barnabas.faults.subjects import selected
 from barnabas.proxy.proxy import Connect
 from barnabas.proxy.upstream import Upstream
+from barnabas.replay.acquired import Acquired
 from barnabas.replay.ahead import Ahead, ahead_of, is_retriable, partitions_in, refused_in
 from barnabas.replay.comparing import Comparison, Difference, topics_in
 from barnabas.replay.connection import Connection, Lane
 from barnabas.replay.fetched import Fetched
+from barnabas.replay.heartbeats import Heartbeats
 from barnabas.replay.meanings import Meaning
 from barnabas.replay.nodes import Nodes
 from barnabas.replay.recorded import Event
@@ -37,9 +40,12 @@ from barnabas.wire.message import Request
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest
+from barnabas.wire.messages.share_fetch import ShareFetchRequest
 from barnabas.wire.types import Buffer
 
 LOGINS: Final = ("SaslHandshakeRequest", "SaslAuthenticateRequest")
+SHARES: Final = (ShareFetchRequest, ShareAcknowledgeRequest)
 RETRY_S: Final = 0.1
 """The delay before a request that got a retriable error is sent again."""
 
@@ -111,8 +117,11 @@ class Player:
         self._buffers = BufferPool()
         self._translation = Translation()
         self._fetched = Fetched(self._translation)
+        self._heartbeats = Heartbeats(self._translation)
+        self._acquired = Acquired(self._translation)
         self._lanes: dict[int, Lane] = {}
         self._pending: dict[int, _Pending] = {}
+        self._last_shared: dict[str | None, asyncio.Future[list[bytes]]] = {}  # by member id of the recording
         self._ahead: dict[int, Ahead] = {}
         self._nodes: Nodes
         self._router: Router
@@ -138,6 +147,10 @@ class Player:
         for (topic, partition), offsets in self._fetched.missing():
             difference = Difference(f"records at {offsets}", "fetched", "missing")
             self._report(Found(f"{topic}-{partition}", [difference]))
+        for member, was, found in self._heartbeats.differing():
+            self._report(Found(member, [Difference("assignment", sorted(was), sorted(found))]))
+        for place, theirs, ours in self._acquired.differing():
+            self._report(Found(place, [Difference("acquired records", theirs, ours)]))
 
     async def _look_ahead(self) -> None:
         """Reads the recording once, for the responses that have to be known before their requests are sent."""
@@ -218,9 +231,19 @@ class Player:
         if recorded is not None:
             parts = await self._router.route(recorded.request, event.connection, lane.default, ahead.session_id)
             frames = [(part.address, self._of_this_run(event, recorded, part)) for part in parts]
+        if recorded is not None and self._router.shares_session(recorded.request, event.connection):
+            await self._until_answered(recorded.request)
         answers = await lane.send(frames, is_answered=not ahead.is_empty)
+        if recorded is not None and isinstance(recorded.request, SHARES):
+            self._last_shared[recorded.request.member_id] = answers
         self._pending[event.request] = _Pending(lane, event, recorded, parts, answers)
         self.counts = self.counts._replace(requests=self.counts.requests + 1)
+
+    async def _until_answered(self, request: Any) -> None:
+        """Waits for the response to the last request of a share session: another connection sends the next one."""
+        last = self._last_shared.get(request.member_id)
+        if last is not None:
+            await asyncio.wait([last], timeout=self._settings.patience_s)
 
     def _recorded(self, event: Event, ahead: Ahead) -> RequestFrame | None:
         """Returns the request, without the records that were not written; None if it cannot be decoded."""
@@ -242,10 +265,14 @@ class Player:
         frame = event.frame if is_whole else event.frame[:body] + part.request.encode(version=version)
         request = decode_request(frame, self._requests).request  # a copy, to be changed
         has_changed = self._translation.translate(request, version, self._translation.scope(request))
+        has_changed |= self._heartbeats.renew(request, recorded.request)
         if hasattr(request, "max_wait_ms") and hasattr(request, "min_bytes"):
             named = {place for place, _ in partitions_in(part.request, self._translation.topics.get)}
             places = part.session | named
-            sizes = (size for place, size in ahead.sizes.items() if is_whole or place in places)
+            surplus = partial(self._acquired.surplus, getattr(part.request, "group_id", ""))
+            sizes = (
+                max(size - surplus(place), 0) for place, size in ahead.sizes.items() if is_whole or place in places
+            )
             has_changed |= self._wait_as_recorded(request, sum(sizes))
         return frame[:body] + request.encode(version=version) if has_changed else frame
 
@@ -296,11 +323,13 @@ class Player:
                 return []
             if api_name(type(pending.recorded.request)) in self._settings.ignored:
                 return []
-            if error == now or not is_retriable(now):
+            is_behind = self._heartbeats.is_behind(pending.recorded.request, recorded.response, replayed[0].response)
+            if not is_behind and (error == now or not is_retriable(now)):
                 return self._differences(pending, parts, recorded, [*settled, *replayed])
             await asyncio.sleep(RETRY_S)
-            parts, kept = await self._again(pending, parts, replayed)
-            settled += kept
+            if not is_behind:
+                parts, kept = await self._again(pending, parts, replayed)
+                settled += kept
             if not parts:
                 return self._differences(pending, parts, recorded, settled)
             frames = [(part.address, self._of_this_run(pending.event, pending.recorded, part)) for part in parts]
@@ -348,6 +377,7 @@ class Player:
             topic_name = self._translation.topics.get
             kept = selected(recorded.response, lambda *place: place not in not_written, topic_name)
             recorded = recorded._replace(response=kept)
+        self._acquired.take(request, recorded.response, response, self._comparison.topic_name)
         scope = self._translation.scope(request)
         is_of_all = self._nodes.sizes.recorded > 1 and self._router.is_of_all(request)
         pair = recorded, replayed[0]._replace(response=response)

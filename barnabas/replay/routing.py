@@ -11,7 +11,8 @@ from barnabas.faults.placing import merged
 from barnabas.faults.subjects import GROUP_ARRAYS, TRANSACTIONAL_ARRAYS, TopicName, selected, subjects_of
 from barnabas.replay.ahead import Place
 from barnabas.replay.routes import GROUP, TRANSACTION, Routes
-from barnabas.replay.sessions import FetchSessions, ShareSessions
+from barnabas.replay.sessions import FetchSessions
+from barnabas.replay.share_sessions import ShareSessions
 from barnabas.wire.frames import api_name
 from barnabas.wire.message import Request
 from barnabas.wire.messages.fetch import FetchRequest
@@ -77,12 +78,12 @@ class Router:
         """
         if isinstance(request, FetchRequest):
             return await self._fetch(request, connection, default, session_id)
+        if isinstance(request, ShareFetchRequest | ShareAcknowledgeRequest):
+            parts = await self._by_leader(request, default) if self.has_choice else {default: request}
+            return self._shared(request, connection, self._shares.divide(request, connection, parts))
         if not self.has_choice:
             return [Part(default, request)]
         api = api_name(type(request))
-        if isinstance(request, ShareFetchRequest | ShareAcknowledgeRequest):
-            parts = await self._by_leader(request, default)
-            return self._shared(request, connection, self._shares.divide(request, connection, parts))
         if api in LED:
             return [Part(*each) for each in (await self._by_leader(request, default)).items()]
         if api in OF_GROUPS or api in OF_TRANSACTIONS:
@@ -152,11 +153,16 @@ class Router:
 
     def _shared(self, request: Any, connection: int, sent: Iterable[tuple[Address, Any]]) -> list[Part]:
         """Returns the parts of a request of a share session."""
-        session = self._shares.at(request, connection)
-        return [
-            Part(node, each, frozenset((self._topic_name(key), index) for key, index in session.partitions(node)))
-            for node, each in sent
-        ]
+        parts = []
+        for node, each in sent:
+            places = self._shares.partitions(request, connection, node)
+            parts.append(Part(node, each, frozenset((self._topic_name(key), index) for key, index in places)))
+        return parts
+
+    def shares_session(self, request: Request, connection: int) -> bool:
+        """Returns whether a request is of a share session that other recorded connections of its member use as well."""
+        is_share = isinstance(request, ShareFetchRequest | ShareAcknowledgeRequest)
+        return is_share and self._shares.shares(request, connection)
 
     async def _by_coordinator(self, request: Any, default: Address, kind: int) -> list[Part]:
         subjects = subjects_of(request, self._topic_name)

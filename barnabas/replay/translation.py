@@ -100,6 +100,10 @@ class Translation:
             else:
                 self._values.setdefault(key, value)
 
+    def renew(self, meaning: Meaning, scope: Scope, recorded: Any, replayed: Any) -> None:
+        """Stores the value of this run for a value of the recording, in place of an earlier one."""
+        self._values[meaning, _KEYS[meaning](scope), _plain(recorded)] = _plain(replayed)
+
     def knows(self, meaning: Meaning, scope: Scope, recorded: Any) -> bool:
         """Returns whether the value of this run is known for a value of the recording."""
         of = _KEYS.get(meaning)

@@ -170,9 +170,11 @@ def test_lists_go_to_every_node_and_the_rest_to_the_default(router):
 
 def test_a_cluster_of_one_node_divides_nothing(cluster):
     router = Router([ONE], Routes(ONE, cluster.ask), topic_name)
-    for request in (produce(0, 1, 2), fetch(0, 1), share(0, 1), ListGroupsRequest()):
+    for request in (produce(0, 1, 2), fetch(0, 1), ListGroupsRequest()):
         (part,) = route(router, request)
         assert part.request is request
+    (part,) = route(router, share(0, 1))
+    assert part.request == share(0, 1)
     assert not cluster.requests
 
 
@@ -341,3 +343,57 @@ def test_a_share_session_of_the_only_node_is_not_disturbed(cluster):
     router = Router([ONE], Routes(ONE, cluster.ask), topic_name)
     (part,) = route(router, share(0, 1))
     assert again(router, part, 1) == []
+
+
+# ------------------------------------------------------------ share sessions that come together at one node
+
+
+def named_and_forgotten(part):
+    """The partitions that a request names, and those that it forgets."""
+    named = [each.partition_index for topic in part.request.topics for each in topic.partitions]
+    return sorted(named), sorted(each for topic in part.request.forgotten_topics_data for each in topic.partitions)
+
+
+@pytest.fixture
+def alone(cluster):
+    return Router([ONE], Routes(ONE, cluster.ask), topic_name)
+
+
+def test_recorded_sessions_of_a_member_are_one_at_a_node(alone):
+    (first,) = route(alone, share(0, 1), connection=1)
+    assert not alone.shares_session(share(0, 1), 1)
+    (second,) = route(alone, share(2), connection=2)
+    assert alone.shares_session(share(2), 2)
+    (third,) = route(alone, share(epoch=1), connection=1)
+    assert [each.request.share_session_epoch for each in (first, second, third)] == [0, 1, 2]
+    assert [*map(named_and_forgotten, (first, second, third))] == [([0, 1], []), ([2], [0, 1]), ([0, 1], [2])]
+    assert sessions([third]) == {1: [0, 1]}
+
+
+def test_acknowledgements_of_both_have_epochs_of_the_one(alone):
+    route(alone, share(0), connection=1)
+    route(alone, share(1), connection=2)
+    assert epochs(route(alone, acknowledge(0), connection=1)) == {1: 2}
+    assert epochs(route(alone, acknowledge(1), connection=2)) == {1: 3}
+
+
+def test_the_one_ends_with_the_last_of_them(alone):
+    route(alone, share(0), connection=1)
+    route(alone, share(1), connection=2)
+    assert epochs(route(alone, acknowledge(epoch=LAST_EPOCH), connection=1)) == {1: 2}
+    assert alone.shares_session(share(1, epoch=1), 2) is False
+    assert epochs(route(alone, acknowledge(epoch=LAST_EPOCH), connection=2)) == {1: LAST_EPOCH}
+    assert epochs(route(alone, share(0), connection=1)) == {1: 0}
+
+
+def test_the_last_fetch_of_one_of_them_leaves_its_partitions(alone):
+    route(alone, share(0), connection=1)
+    route(alone, share(1), connection=2)
+    (last,) = route(alone, share(epoch=LAST_EPOCH), connection=2)
+    assert (last.request.share_session_epoch, named_and_forgotten(last)) == (2, ([], [1]))
+
+
+def test_a_session_that_begins_anew_is_not_joined_to_the_old_one(alone):
+    route(alone, share(0, 1), connection=1)
+    (part,) = route(alone, share(2), connection=1)
+    assert (part.request.share_session_epoch, named_and_forgotten(part)) == (0, ([2], []))
