@@ -99,7 +99,7 @@ def produce(
     failure: KafkaError | None = None
     responses = []
     unsafe: list[Unsafe] = []
-    topics = request.topic_data
+    topics: Sequence[ProduceRequest.TopicProduceData] = request.topic_data
     if len(topics) != 1 or len(topics[0].partition_data) != 1:
         topics = once_each(topics)
     if before is None:
@@ -153,8 +153,10 @@ def failed(request: ProduceRequest, error: KafkaError, version: int) -> Response
     return derived(request, error, version, base_offset=-1)
 
 
-def once_each(topics: Sequence[ProduceRequest.TopicProduceData]) -> list[ProduceRequest.TopicProduceData]:
+def once_each(topics: Sequence[ProduceRequest.TopicProduceData]) -> Sequence[ProduceRequest.TopicProduceData]:
     """Returns each topic and partition once; of duplicates the last one counts, as in Apache Kafka's map of them."""
+    if not has_duplicates(topics):
+        return topics
     kept: dict[tuple[str, bytes], dict[int, ProduceRequest.TopicProduceData.PartitionProduceData]] = {}
     for topic in topics:
         if topic.partition_data:
@@ -165,6 +167,17 @@ def once_each(topics: Sequence[ProduceRequest.TopicProduceData]) -> list[Produce
         ProduceRequest.TopicProduceData(name=name, topic_id=topic_id, partition_data=list(partitions.values()))
         for (name, topic_id), partitions in kept.items()
     ]
+
+
+def has_duplicates(topics: Sequence[ProduceRequest.TopicProduceData]) -> bool:
+    """Returns whether a topic, or a partition of a topic, occurs twice, or a topic without partitions at all."""
+    if len(topics) > 1 and len({(topic.name, topic.topic_id) for topic in topics}) < len(topics):
+        return True
+    for topic in topics:
+        indexes = {each.index for each in topic.partition_data}
+        if not indexes or len(indexes) < len(topic.partition_data):
+            return True
+    return False
 
 
 def append(
