@@ -15,9 +15,9 @@ from typing import Final, NoReturn
 
 from barnabas.cli.kafka_tools.metadata_tree import Directory, Node, tree_of
 from barnabas.cluster.image.loader import MetadataLoader
+from barnabas.cluster.quorum.client import CommittedBatch
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.cluster.quorum.record_batches import decode_batches
-from barnabas.cluster.quorum.replicated_log import committed_batch
 from barnabas.errors import KafkaError, MalformedMessage
 
 PROMPT: Final = ">> "
@@ -79,7 +79,9 @@ def read(path: Path) -> Directory:
     :raises MetadataLogError: its records need others before them
     """
     loader = MetadataLoader()
-    loader.committed([committed_batch(each) for each in decode_batches(path.read_bytes()) if not each.batch.is_control])
+    loader.committed(
+        [CommittedBatch.of(each) for each in decode_batches(path.read_bytes()) if not each.batch.is_control]
+    )
     return tree_of(loader.image, loader.last_timestamp)
 
 

@@ -6,7 +6,7 @@ Knows nothing of how a quorum commits records. Apache Kafka's ``RaftClient`` and
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from barnabas.cluster.quorum.record_batches import EncodedBatch
+from barnabas.cluster.quorum.record_batches import Decoded, EncodedBatch
 from barnabas.cluster.quorum.snapshots import KRaftState, SnapshotId
 from barnabas.config.endpoints import Endpoint
 from barnabas.wire.types import ZERO_UUID
@@ -36,6 +36,19 @@ class CommittedBatch(NamedTuple):
     timestamp: int  #: milliseconds since 1970
     size: int  #: bytes in the log
     records: Sequence[Any]  #: metadata records
+
+    @classmethod
+    def of(cls, decoded: Decoded) -> "CommittedBatch":
+        """Returns a batch of the log."""
+        batch = decoded.batch
+        return cls(
+            batch.base_offset,
+            batch.last_offset,
+            batch.partition_leader_epoch,
+            batch.max_timestamp,
+            batch.size_in_bytes,
+            () if batch.is_control else decoded.records,
+        )
 
 
 class Leadership(NamedTuple):

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from barnabas.cluster.quorum.client import CommittedBatch, QuorumListener
 from barnabas.cluster.quorum.kraft_history import KRaftHistory
 from barnabas.cluster.quorum.metadata_log import MetadataLog, MetadataLogError
-from barnabas.cluster.quorum.record_batches import Decoded
 from barnabas.cluster.quorum.snapshots import KRaftState, Snapshot, SnapshotId
 from barnabas.log.follower import EpochEnd
 from barnabas.records.batch import RecordBatch, batches
@@ -90,7 +89,7 @@ class ReplicatedLog:
 
     def _tell(self, up_to: int) -> None:
         for decoded in self.metadata_log.read(self._next_offset, up_to):
-            committed = [committed_batch(each) for each in decoded]
+            committed = [CommittedBatch.of(each) for each in decoded]
             self._next_offset = committed[-1].last_offset + 1
             for listener in self._listeners:
                 listener.committed(committed)
@@ -149,16 +148,3 @@ class ReplicatedLog:
     def _read_voters(self, found: Iterable[RecordBatch]) -> None:
         if self._history.read(found):
             self._on_voters(self.latest_kraft)
-
-
-def committed_batch(decoded: Decoded) -> CommittedBatch:
-    """Returns a batch of the log for listeners."""
-    batch = decoded.batch
-    return CommittedBatch(
-        batch.base_offset,
-        batch.last_offset,
-        batch.partition_leader_epoch,
-        batch.max_timestamp,
-        batch.size_in_bytes,
-        () if batch.is_control else decoded.records,
-    )

@@ -84,19 +84,11 @@ class SoleVoter:
         self.log.maybe_set_high_watermark(self.log.log_end_offset)
 
     def _committed(self, decoded: Decoded) -> CommittedBatch:
-        batch = decoded.batch
-        if batch.is_control:
+        if decoded.batch.is_control:
             for record in decoded.records:
                 assert isinstance(record, Control)
                 self.kraft = after_control(self.kraft, record)
-        return CommittedBatch(
-            batch.base_offset,
-            batch.last_offset,
-            batch.partition_leader_epoch,
-            batch.max_timestamp,
-            batch.size_in_bytes,
-            () if batch.is_control else decoded.records,
-        )
+        return CommittedBatch.of(decoded)
 
     # ------------------------------------------------------------ leading
 

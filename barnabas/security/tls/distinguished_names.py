@@ -5,7 +5,7 @@ implementations: an attribute without a keyword in RFC 2253 is written as its ob
 in hexadecimal.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _KEYWORDS = {
     "2.5.4.3": "CN",
@@ -48,11 +48,7 @@ def rfc2253(name: bytes) -> str:
 
     :raises ValueError: it is not the encoding of a name
     """
-    ((_, relative_names, _),) = _elements(name)
-    texts = []
-    for _, attributes, _ in _elements(relative_names):
-        texts.append("+".join(_attribute(attribute) for _, attribute, _ in _elements(attributes)))
-    return ",".join(reversed(texts))
+    return _joined(name, _attribute, "+", ",")
 
 
 def displayed(name: bytes) -> str:
@@ -60,11 +56,16 @@ def displayed(name: bytes) -> str:
 
     :raises ValueError: it is not the encoding of a name
     """
+    return _joined(name, _displayed, " + ", ", ")
+
+
+def _joined(name: bytes, text_of: Callable[[bytes], str], plus: str, comma: str) -> str:
     ((_, relative_names, _),) = _elements(name)
-    texts = []
-    for _, attributes, _ in _elements(relative_names):
-        texts.append(" + ".join(_displayed(attribute) for _, attribute, _ in _elements(attributes)))
-    return ", ".join(reversed(texts))
+    texts = [
+        plus.join(text_of(attribute) for _, attribute, _ in _elements(attributes))
+        for _, attributes, _ in _elements(relative_names)
+    ]
+    return comma.join(reversed(texts))
 
 
 def _displayed(encoded: bytes) -> str:
