@@ -3,8 +3,30 @@
 A line that starts with # is a comment. The commands are those of a World, in the conftest.py beside the scenarios.
 """
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
+
+
+class Speaker:
+    """The part of a World that runs commands: ``verb word option=value`` calls ``do_verb([word], {option: value})``.
+
+    A command prints by :meth:`say`.
+    """
+
+    def __init__(self) -> None:
+        self.printed: list[str] = []
+
+    def command(self, line: str) -> str:
+        """Runs one line, and returns what it printed."""
+        verb, *words = shlex.split(line)
+        options = dict(word.split("=", 1) for word in words if "=" in word)
+        getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
+        printed, self.printed = self.printed, []
+        return "\n".join(printed)
+
+    def say(self, text: str) -> None:
+        self.printed.append(text)
 
 
 def play(path: Path, command: Callable[[str], str], *, rewrite: bool) -> None:

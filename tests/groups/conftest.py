@@ -6,7 +6,6 @@ order in which they happen.
 """
 
 import re
-import shlex
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -30,6 +29,7 @@ from barnabas.groups.shard import GroupShard
 from barnabas.offsets.pending import Producer
 from barnabas.wire.messages.group_records import GroupMetadataKey, OffsetCommitKey, decode_key, decode_value
 from tests.coordinators.fake_runtime import FakeRuntime
+from tests.scenarios import Speaker
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -77,28 +77,17 @@ class Ended(NamedTuple):
     is_commit: bool
 
 
-class World:
+class World(Speaker):
     def __init__(self) -> None:
+        super().__init__()
         self.clock = ManualClock()
         self.settings: dict[str, int] = {"group_initial_rebalance_delay_ms": 0}
         self.clients: dict[str, Client] = {}
         self.log: list[Logged | Ended] = []
-        self.printed: list[str] = []
         self.ids = 0
         self.is_broken = False
         self.held: list[Callable[[], None]] | None = None
         self.new_coordinator()
-
-    def command(self, line: str) -> str:
-        """Runs one line, and returns what it printed."""
-        verb, *words = shlex.split(line)
-        options = dict(word.split("=", 1) for word in words if "=" in word)
-        getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
-        printed, self.printed = self.printed, []
-        return "\n".join(printed)
-
-    def say(self, text: str) -> None:
-        self.printed.append(text)
 
     # ---------------------------------------------------------------- around
 

@@ -7,7 +7,6 @@ the order in which they happen; ``log 0@3`` is offset 3 of the log's partition 0
 """
 
 import re
-import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -20,6 +19,7 @@ from barnabas.share.messages import Outcome, SharePartitionKey, StateBatch
 from barnabas.share.shard import ShareShard
 from barnabas.wire.messages.share_records import ShareSnapshotValue, decode_key, decode_value
 from tests.coordinators.fake_runtime import FakeRuntime
+from tests.scenarios import Speaker
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 ERRORS = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__).upper(): error for error in KafkaError.by_code.values()}
@@ -59,30 +59,19 @@ def batches_text(batches) -> str:
     )
 
 
-class World:
+class World(Speaker):
     def __init__(self) -> None:
+        super().__init__()
         self.clock = ManualClock(0)
         self.settings: dict[str, int] = {}
         self.topics = {"t", "u"}
         self.log: dict[int, list[tuple[bytes, bytes | None]]] = {0: [], 1: []}
         self.starts = {0: 0, 1: 0}
-        self.printed: list[str] = []
         self.log_error: type[KafkaError] | None = None
         self.held: list[Callable[[], object]] | None = None
         self.runtime = FakeRuntime(self.clock, self.new_shard, self.index_of)
         self.coordinator = ShareCoordinator(self.runtime)
         self.load(self.log)
-
-    def command(self, line: str) -> str:
-        """Runs one line, and returns what it printed."""
-        verb, *words = shlex.split(line)
-        options = dict(word.split("=", 1) for word in words if "=" in word)
-        getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
-        printed, self.printed = self.printed, []
-        return "\n".join(printed)
-
-    def say(self, text: str) -> None:
-        self.printed.append(text)
 
     # ---------------------------------------------------------------- around
 

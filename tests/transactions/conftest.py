@@ -8,7 +8,6 @@ request. Producer ids begin with 1000. Responses, records and markers are printe
 
 import contextlib
 import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
@@ -34,6 +33,7 @@ from barnabas.transactions.states import BY_TITLE, State
 from barnabas.transactions.transaction import Facts
 from barnabas.wire.messages.transaction_records import decode_key, decode_value
 from tests.coordinators.fake_runtime import FakeRuntime
+from tests.scenarios import Speaker
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 ERRORS = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__).upper(): error for error in KafkaError.by_code.values()}
@@ -63,31 +63,20 @@ class Client:
         self.producer_id = self.epoch = -1
 
 
-class World:
+class World(Speaker):
     def __init__(self) -> None:
+        super().__init__()
         self.clock = ManualClock()
         self.settings: dict[str, int] = {}
         self.level = 2
         self.clients: dict[str, Client] = {}
         self.log: list[Record] = []
-        self.printed: list[str] = []
         self.next_id = 1000
         self.log_error: type[KafkaError] | None = None
         self.marker_errors: dict[TopicPartition, type[KafkaError]] = {}
         self.held: dict[str, list[Callable[[], None]]] = {}
         self.runtime = FakeRuntime(self.clock, self.new_shard)
         self.do_lead()
-
-    def command(self, line: str) -> str:
-        """Runs one line, and returns what it printed."""
-        verb, *words = shlex.split(line)
-        options = dict(word.split("=", 1) for word in words if "=" in word)
-        getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
-        printed, self.printed = self.printed, []
-        return "\n".join(printed)
-
-    def say(self, text: str) -> None:
-        self.printed.append(text)
 
     # ---------------------------------------------------------------- around
 

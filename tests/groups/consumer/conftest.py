@@ -6,7 +6,6 @@ batch under one ``log:``.
 """
 
 import re
-import shlex
 
 import pytest
 
@@ -17,6 +16,7 @@ from barnabas.wire.messages import group_records as wire
 from barnabas.wire.messages.group_records import decode_key, decode_value
 from tests.groups.conftest import error_name, milliseconds
 from tests.groups.consumer.machine import Machine
+from tests.scenarios import Speaker
 
 STATES = {0: "stable", 1: "unrevoked", 2: "unreleased"}
 
@@ -29,25 +29,14 @@ class Client:
         self.assigned: dict[bytes, list[int]] = {}
 
 
-class World:
+class World(Speaker):
     def __init__(self) -> None:
+        super().__init__()
         self.machine = Machine(**{"group.consumer.assignment.interval.ms": "0"})
         self.machine.on_batch = self.wrote
         self.clients: dict[str, Client] = {}
         self.hashes: list[int] = []
         self.topic_names: dict[bytes, str] = {}
-        self.printed: list[str] = []
-
-    def command(self, line: str) -> str:
-        """Runs one line, and returns what it printed."""
-        verb, *words = shlex.split(line)
-        options = dict(word.split("=", 1) for word in words if "=" in word)
-        getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
-        printed, self.printed = self.printed, []
-        return "\n".join(printed)
-
-    def say(self, text: str) -> None:
-        self.printed.append(text)
 
     def client(self, name: str) -> Client:
         return self.clients.setdefault(name, Client(name))

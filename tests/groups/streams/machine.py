@@ -5,7 +5,6 @@ name, and remembers its epoch and its tasks. Responses and records are printed i
 """
 
 import re
-import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -34,6 +33,7 @@ from barnabas.wire.messages.group_records import (
     decode_value,
 )
 from tests.coordinators.fake_runtime import FakeRuntime
+from tests.scenarios import Speaker
 
 GROUP = "g"
 UNITS = {"ms": 1, "s": 1000, "m": 60_000}
@@ -96,15 +96,15 @@ def roles(active: str, standby: str) -> str:
     return active if standby == "-" else f"{active} standby {standby}"
 
 
-class World:
+class World(Speaker):
     def __init__(self) -> None:
+        super().__init__()
         self.clock = ManualClock()
         self.settings = dict(DEFAULTS)
         self.image = Image({})
         self.clients: dict[str, Client] = {}
         self.subtopologies: list[Subtopology] = []
         self.log: list[tuple[bytes, bytes | None]] = []
-        self.printed: list[str] = []
         self.is_broken = self.is_barren = False
         self.held: list[Callable[[], object]] | None = None
         self.runtime = FakeRuntime(self.clock, self.new_shard)
@@ -124,17 +124,6 @@ class World:
             group_settings=lambda group_id: self.settings,
             create_topics=self.create_topics,
         )
-
-    def command(self, line: str) -> str:
-        """Runs one line, and returns what it printed."""
-        verb, *words = shlex.split(line)
-        options = dict(word.split("=", 1) for word in words if "=" in word)
-        getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
-        printed, self.printed = self.printed, []
-        return "\n".join(printed)
-
-    def say(self, text: str) -> None:
-        self.printed.append(text)
 
     # ---------------------------------------------------------------- around
 
