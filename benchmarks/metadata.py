@@ -69,8 +69,11 @@ class Controllers:
             self._client = Client(self.leader.port, timeout=PATIENCE_S)
             script = Script(self.ask, CLUSTER_ID)
             for broker_id in range(1, REPLICAS + 1):
-                script.register(broker_id)
-                script.beat(broker_id)
+                wait(
+                    lambda broker_id=broker_id: not script.register(broker_id)[1]["error_code"],
+                    "a controller is active",
+                )
+                wait(lambda broker_id=broker_id: not script.beat(broker_id)[1]["is_fenced"], f"{broker_id} is unfenced")
         except BaseException:
             self.__exit__()
             raise
@@ -87,17 +90,19 @@ class Controllers:
         kind = DescribeQuorumRequest.TopicData
         partition = kind.PartitionData(partition_index=0)
         request = DescribeQuorumRequest(topics=[kind(topic_name="__cluster_metadata", partitions=[partition])])
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end:
+        found = set[int]()
+
+        def is_led() -> bool:
             for node in self.nodes.values():
                 with Client(node.port) as client:
                     response = client.ask(request, DESCRIBE_QUORUM)
                 assert isinstance(response, DescribeQuorumResponse)
-                found = response.topics[0].partitions[0] if response.topics else None
-                if found is not None and found.error_code == 0 and found.leader_id in self.nodes:
-                    return self.nodes[found.leader_id]
-            time.sleep(0.05)
-        raise RuntimeError(f"no controller is active within {PATIENCE_S:.0f} s")
+                described = [each for topic in response.topics for each in topic.partitions if not each.error_code]
+                found.update(each.leader_id for each in described)
+            return bool(found & set(self.nodes))
+
+        wait(is_led, "there is a leader")
+        return self.nodes[(found & set(self.nodes)).pop()]
 
     def create(self, prefix: str, count: int) -> float:
         """Creates topics, and returns the seconds."""
@@ -118,6 +123,15 @@ class Controllers:
             response = self.ask(request, CREATE_TOPICS)
             assert not any(each.error_code for each in response.topics), response.topics[0]
         return time.perf_counter() - began
+
+
+def wait(holds: Callable[[], bool], what: str) -> None:
+    """Returns when the condition holds."""
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        if time.monotonic() > end:
+            raise RuntimeError(f"not within {PATIENCE_S:.0f} s: {what}")
+        time.sleep(0.05)
 
 
 def many_topics(folder: Path, rounds: int) -> Iterator[Row]:
