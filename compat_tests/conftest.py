@@ -52,14 +52,9 @@ def a_broker(home: Path, overrides: dict[str, str], features: Mapping[str, int] 
     return BarnabasProcess(home, overrides, features)
 
 
-@pytest.fixture(scope="session")
-def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Yields the shared broker; topics are created on first use, which is Kafka's default."""
-    elsewhere = os.environ.get("BARNABAS_COMPAT_BOOTSTRAP")
-    if elsewhere:
-        yield Elsewhere(elsewhere)
-        return
-    broker = a_broker(tmp_path_factory.mktemp("broker"), {})
+@contextlib.contextmanager
+def started(broker: Running) -> Iterator[Running]:
+    """Runs a broker within the block, and checks its log at the end; skips the test if the broker cannot run."""
     try:
         broker.start()
     except KafkaUnavailable as reason:
@@ -69,6 +64,17 @@ def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     finally:
         broker.stop()
     assert not broker.complaints()
+
+
+@pytest.fixture(scope="session")
+def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Yields the shared broker; topics are created on first use, which is Kafka's default."""
+    elsewhere = os.environ.get("BARNABAS_COMPAT_BOOTSTRAP")
+    if elsewhere:
+        yield Elsewhere(elsewhere)
+        return
+    with started(a_broker(tmp_path_factory.mktemp("broker"), {})) as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")

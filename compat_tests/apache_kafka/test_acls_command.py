@@ -5,7 +5,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -14,10 +13,8 @@ from click.testing import CliRunner
 from barnabas.cli import commands
 from barnabas.cli.acl_options import title
 from barnabas.security.acls import Operation, ResourceType
-from barnabas.testing import Broker
 
-from .apache import ApacheKafka, KafkaUnavailable, jars
-from .test_console_tools import Tools
+from .test_console_tools import Tools, tools_and_broker
 
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -29,20 +26,8 @@ WITHIN = 10.0
 
 @pytest.fixture(scope="module", params=["apache", "barnabas"])
 def tools(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
-    try:
-        jars()
-    except KafkaUnavailable as reason:
-        pytest.skip(str(reason))
-    with ExitStack() as stack:
-        if request.param == "apache":
-            bootstrap = stack.enter_context(ApacheKafka(tmp_path_factory.mktemp("acls"), AUTHORIZER)).bootstrap
-        else:
-            bootstrap = stack.enter_context(Broker(AUTHORIZER)).bootstrap_servers
-        tools = Tools(bootstrap)
+    with tools_and_broker(request.param, tmp_path_factory.mktemp("acls"), AUTHORIZER) as tools:
         yield tools
-        assert tools.process.stdin is not None
-        tools.process.stdin.close()
-        tools.process.wait()
 
 
 def ours(tools: Tools, *arguments: str) -> Any:

@@ -3,38 +3,23 @@
 import json
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from barnabas.cli import commands
-from barnabas.testing import Broker
 
-from .apache import ApacheKafka, KafkaUnavailable, jars
 from .load import until as wait_until
-from .test_console_tools import Tools
+from .test_console_tools import Tools, tools_and_broker
 
 Entities = dict[str, dict[str, str]]
 
 
 @pytest.fixture(scope="module", params=["apache", "barnabas"])
 def tools(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
-    try:
-        jars()
-    except KafkaUnavailable as reason:
-        pytest.skip(str(reason))
-    with ExitStack() as stack:
-        if request.param == "apache":
-            bootstrap = stack.enter_context(ApacheKafka(tmp_path_factory.mktemp("configs"))).bootstrap
-        else:
-            bootstrap = stack.enter_context(Broker()).bootstrap_servers
-        tools = Tools(bootstrap)
+    with tools_and_broker(request.param, tmp_path_factory.mktemp("configs")) as tools:
         yield tools
-        assert tools.process.stdin is not None
-        tools.process.stdin.close()
-        tools.process.wait()
 
 
 def run(tools: Tools, *arguments: str) -> Result:

@@ -8,7 +8,8 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ import pytest
 from confluent_kafka import Consumer as InnerConsumer
 from confluent_kafka import KafkaException, Producer
 
-from .apache import CURRENT, PREVIOUS, KafkaUnavailable, jars, java_command
+from barnabas.testing import Broker
+
+from .apache import CURRENT, PREVIOUS, ApacheKafka, KafkaUnavailable, jars, java_command
 
 PROGRAM = Path(__file__).parent / "java" / "Tools.java"
 TOOLS = "org.apache.kafka.tools"
@@ -56,6 +59,12 @@ class Tools:
         assert bool(status) is fails, f"{main} {arguments}\n{output}\n{complaints}"
         return output + complaints if fails else output
 
+    def close(self) -> None:
+        """Ends the JVM."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        assert self.process.wait(10) == 0
+
     def topics(self, *arguments: str, **more: Any) -> str:
         return self(f"{TOOLS}.TopicCommand", *arguments, **more)
 
@@ -80,11 +89,23 @@ class Tools:
 
 @pytest.fixture(scope="module")
 def tools(kafka_jars: Path, beside: Any) -> Iterator[Tools]:
-    tools = Tools(beside.bootstrap)
-    yield tools
-    assert tools.process.stdin is not None
-    tools.process.stdin.close()
-    assert tools.process.wait(10) == 0
+    with closing(Tools(beside.bootstrap)) as tools:
+        yield tools
+
+
+@contextmanager
+def tools_and_broker(kind: str, home: Path, configs: Mapping[str, str] | None = None) -> Iterator[Tools]:
+    """Starts a broker, ``apache`` or ``barnabas``, and yields Apache Kafka's tools with its address."""
+    try:
+        jars()
+    except KafkaUnavailable as reason:
+        pytest.skip(str(reason))
+    with ExitStack() as stack:
+        if kind == "apache":
+            bootstrap = stack.enter_context(ApacheKafka(home, configs)).bootstrap
+        else:
+            bootstrap = stack.enter_context(Broker(configs)).bootstrap_servers
+        yield stack.enter_context(closing(Tools(bootstrap)))
 
 
 def rows(table: str) -> list[dict[str, str]]:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from compat_tests.adapters.confluent_kafka import ConfluentClient
-from compat_tests.apache_kafka.apache import KafkaUnavailable
-from compat_tests.conftest import a_broker
+from compat_tests.conftest import a_broker, started
 from compat_tests.running import Running
 
 from .members import Group
@@ -39,16 +38,8 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Yields a broker for the tests of this folder, each of which has its own topics and groups."""
     if os.environ.get("BARNABAS_COMPAT_BOOTSTRAP"):
         pytest.skip("this test wants a broker with quick groups, and the one given is not ours to set up")
-    broker = a_broker(tmp_path_factory.mktemp("quick"), QUICK)
-    try:
-        broker.start()
-    except KafkaUnavailable as reason:
-        pytest.skip(str(reason))
-    try:
+    with started(a_broker(tmp_path_factory.mktemp("quick"), QUICK)) as broker:
         yield broker
-    finally:
-        broker.stop()
-    assert not broker.complaints()
 
 
 @pytest.fixture

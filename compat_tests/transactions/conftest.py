@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from compat_tests.apache_kafka.apache import KafkaUnavailable
-from compat_tests.conftest import a_broker
+from compat_tests.conftest import a_broker, started
 from compat_tests.running import Running
 
 
@@ -15,16 +14,8 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Yields a broker with the transactions of before KIP-890: ``transaction.version`` 1."""
     if os.environ.get("BARNABAS_COMPAT_BOOTSTRAP"):
         pytest.skip("this test wants a broker with another transaction.version than the one given")
-    broker = a_broker(tmp_path_factory.mktemp("older"), {}, {"transaction.version": 1})
-    try:
-        broker.start()
-    except KafkaUnavailable as reason:
-        pytest.skip(str(reason))
-    try:
+    with started(a_broker(tmp_path_factory.mktemp("older"), {}, {"transaction.version": 1})) as broker:
         yield broker
-    finally:
-        broker.stop()
-    assert not broker.complaints()
 
 
 @pytest.fixture(params=[2, pytest.param(1, marks=pytest.mark.xdist_group("transaction.version 1"))])
