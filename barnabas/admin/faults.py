@@ -88,11 +88,11 @@ def _given(request: AdminRequest, body: dict[str, Any]) -> dict[str, Any]:
 async def add(request: AdminRequest) -> Answer:
     """Sets a rule (JSON), or those of a script (text, or YAML).
 
-    Clients such as ``fetch`` of JavaScript send a body as text unless they set its content type.
+    Clients such as curl, and ``fetch`` of JavaScript, say nothing true of a body unless they are told its content type.
     """
     kind = request.http.headers.get("content-type", "").partition(";")[0]
     faults, text = request.controls.faults, (await request.http.body()).decode()
-    if (kind.startswith("text/") or kind.endswith("yaml")) and not text.lstrip().startswith("{"):
+    if kind != "application/json" and not text.lstrip().startswith(("{", "[")):
         return [shown(rule) for rule in faults.script(text)]
     return shown(faults.add(**_given(request, await request.fields())))
 

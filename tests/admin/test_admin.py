@@ -100,13 +100,15 @@ def test_rules_by_script_and_scenario(broker, admin):
     text = {"content-type": "text/plain"}
     status, rules = admin("POST", "/faults", "Produce nth=2 error=NOT_LEADER_OR_FOLLOWER\n* delay=0.01", **text)
     assert (status, len(rules)) == (201, 2)
+    form = {"content-type": "application/x-www-form-urlencoded"}  # as curl -d says
+    assert len(admin("POST", "/faults", "Fetch delay=0.01", **form)[1]) == 1
     yaml = '- api: Metadata\n  first: 1\n  error: LEADER_NOT_AVAILABLE\n- api: "*"\n  delay: 0.01\n'
     assert len(admin("POST", "/faults", yaml, **{"content-type": "application/yaml"})[1]) == 2
     assert len(admin("POST", "/faults/scenarios/leader-moves", {"topic": "orders"})[1]) == 2
     after = {"api": "Fetch", "delay": 0.01, "after": rules[0]["id"]}
     assert "after=[api=Produce" in admin("POST", "/faults", after)[1]["rule"]
     assert admin("POST", "/faults", {"delay": 0.01}, **text)[1]["rule"] == "delay=0.01"
-    assert len(broker.faults.rules) == 8
+    assert len(broker.faults.rules) == 9
     assert admin("POST", "/faults/seed", {"seed": 7})[0] == 204
     assert admin("DELETE", "/faults")[0] == 204
     assert admin("GET", "/faults")[1] == []

@@ -18,6 +18,7 @@ def seen_request(request=VERSIONS, client_id="one"):
         time_ms=0,
         size=20,
         connection=1,
+        node=1,
         client_id=client_id,
         client_software_name="n",
         client_software_version="1",
@@ -42,6 +43,8 @@ def test_those_after_a_number_are_found_by_api_and_client():
         seen.add(seen_request(request, client_id))
     assert [each.number for each in seen.find("ApiVersions", after=3)] == [4, 6]
     assert [each.number for each in seen.find("ApiVersions", "two", after=3)] == [6]
+    assert [each.number for each in seen.find(client_id="two", node=1)] == [3, 6]
+    assert seen.find(node=2) == []
     assert seen.find(after=6) == []
 
 
