@@ -13,7 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
 
 from barnabas.registry.errors import error
 from barnabas.registry.protobuf_text import printed
@@ -58,28 +60,50 @@ def parse(text: str, references: Sequence[tuple[str, str]]) -> ProtobufSchema:
 
     :param references: name and text of the schemas that it may import; the name is that in the import
     """
+    given: dict[str, str] = {}
     try:
-        text = _as_text(text)
-        given = dict(references)
+        for name, each in references:
+            given[name] = _as_text(each, given)
+        text = _as_text(text, given)
         compiled = _compiled(text, given)
     except (ValueError, DecodeError) as why:
         raise error("invalid_schema", f"{text[:500]} is no Protobuf schema: {why}") from None
     for is_absolute in (False, True):
-        canonical = printed(compiled[FILE], is_absolute=is_absolute)
+        canonical = printed(_with_options(compiled[FILE], compiled), is_absolute=is_absolute)
         try:
             again = _compiled(canonical, given)
         except ValueError:
             continue
         if again[FILE] == compiled[FILE]:
             return ProtobufSchema(canonical, again)
-    return ProtobufSchema(text, compiled)  # it declares custom options, which only its text can express
+    return ProtobufSchema(text, compiled)  # it has what is not printed, such as groups and editions
 
 
-def _as_text(text: str) -> str:
+def _as_text(text: str, references: dict[str, str]) -> str:
     """Returns the text of a schema that may be a descriptor. :raises ValueError, DecodeError: it is neither"""
-    if text and BASE64.fullmatch("".join(text.split())):
-        return printed(FileDescriptorProto.FromString(base64.b64decode(text)), is_absolute=True)
-    return text
+    if not text or not BASE64.fullmatch("".join(text.split())):
+        return text
+    file = FileDescriptorProto.FromString(base64.b64decode(text))
+    file.name = FILE
+    imports = "".join(f'import public "{each}";' for each in file.dependency)  # protoc warns of unused ones
+    imported = _compiled(f'syntax = "proto3"; {imports}', references)
+    return printed(_with_options(file, {**imported, FILE: file}), is_absolute=True)
+
+
+def _with_options(file: FileDescriptorProto, files: Files) -> FileDescriptorProto:
+    """Returns a descriptor whose custom options, which it or its imports declare, are fields.
+
+    :param files: its imports and itself, each after those that it needs
+    """
+    pool = DescriptorPool()
+    for each in files.values():
+        pool.Add(each)
+    try:
+        kind = pool.FindMessageTypeByName(FileDescriptorProto.DESCRIPTOR.full_name)
+    except KeyError:  # without an import of it there are no custom options
+        return file
+    understood: FileDescriptorProto = GetMessageClass(kind).FromString(file.SerializeToString())
+    return understood
 
 
 def _compiled(text: str, references: dict[str, str]) -> Files:
@@ -93,7 +117,7 @@ def _compiled(text: str, references: dict[str, str]) -> Files:
             if not path.is_relative_to(root):
                 raise ValueError(f"{name} is no name of a file to import")
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(_as_text(each), "utf-8")
+            path.write_text(each, "utf-8")
         includes = [str(root), str(files("grpc_tools") / "_proto"), str(IMPORTS), *_common_protos()]
         try:  # this entry point returns the errors, instead of writing them to standard error
             _protoc_compiler.get_protos(FILE.encode(), [each.encode() for each in includes])

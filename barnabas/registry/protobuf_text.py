@@ -1,6 +1,6 @@
 """Prints the descriptor of a ``.proto`` file as text in a canonical form, without comments.
 
-Knows nothing of where the descriptor comes from. Options that a file declares itself are left out.
+Knows nothing of where the descriptor comes from. Custom options are printed if they are fields of the descriptor.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,6 +13,7 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
     ServiceDescriptorProto,
 )
+from google.protobuf.text_format import MessageToString
 
 SCALARS: Final = {
     FieldDescriptorProto.Type.Value(f"TYPE_{name.upper()}"): name
@@ -174,18 +175,33 @@ def _default(field: Any) -> str:
         return str(field.default_value)
     if field.type == FieldDescriptorProto.TYPE_BYTES:  # it is escaped already
         return f'"{field.default_value}"'
-    escaped = field.default_value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    return _quoted_text(field.default_value)
 
 
 def _options(options: Any) -> Iterator[str]:
-    """Yields the options that are set, but for those that are messages."""
+    """Yields the options that are set, but for Protobuf's own that are messages or lists."""
     for field, value in options.ListFields():
-        if field.is_extension or field.message_type is not None or field.is_repeated:
-            continue
-        if field.enum_type is not None:
-            yield f"{field.name} = {field.enum_type.values_by_number[value].name}"
-        elif isinstance(value, bool):
-            yield f"{field.name} = {str(value).lower()}"
-        else:
-            yield f'{field.name} = "{value}"' if isinstance(value, str) else f"{field.name} = {value}"
+        if field.is_extension:
+            name = f"({field.full_name})"
+            yield from (f"{name} = {_option(field, each)}" for each in (value if field.is_repeated else (value,)))
+        elif field.message_type is None and not field.is_repeated:
+            yield f"{field.name} = {_option(field, value)}"
+
+
+def _option(field: Any, value: Any) -> str:
+    """Returns the value of an option."""
+    if field.message_type is not None:
+        return f"{{ {MessageToString(value, as_one_line=True, as_utf8=True)} }}"
+    if field.enum_type is not None:
+        name: str = field.enum_type.values_by_number[value].name
+        return name
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        return '"' + "".join(f"\\{each:03o}" for each in value) + '"'
+    return _quoted_text(value) if isinstance(value, str) else str(value)
+
+
+def _quoted_text(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

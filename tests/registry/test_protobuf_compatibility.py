@@ -150,3 +150,24 @@ def test_imports_of_confluent_are_those_of_its_client(module, imported):
 def test_what_is_no_schema_is_said_by_the_compiler():
     with pytest.raises(RegistryError, match="Expected message name"):
         parse("message", [])
+
+
+CUSTOM = """
+import "confluent/meta.proto"; import "google/protobuf/descriptor.proto";
+extend google.protobuf.MessageOptions { string owner = 50001; repeated int32 rooms = 50002; bytes seal = 50003; }
+message M {
+  option (owner) = "\\"Olga\\" é"; option (rooms) = 1; option (rooms) = 2; option (seal) = "\\001x";
+  string card = 1 [(confluent.field_meta).tags = "PII", (confluent.field_meta).doc = "a number", deprecated = true];
+  enum E { X = 0 [(confluent.enum_value_meta) = {tags: "a" tags: "b" params: {key: "k" value: "v"}}]; }
+}
+"""
+
+
+def test_custom_options_are_kept_of_texts_and_descriptors():
+    schema = parse(proto(CUSTOM), [])
+    assert '[deprecated = true, (confluent.field_meta) = { doc: "a number" tags: "PII" }]' in schema.canonical
+    assert parse(schema.canonical, []).canonical == schema.canonical
+    again = parse(schema.formatted("serialized"), [])
+    assert (again.canonical, again.file) == (schema.canonical, schema.file)
+    importing = parse(proto('import "m.proto"; message N { M m = 1; }'), [("m.proto", schema.formatted("serialized"))])
+    assert importing.files["m.proto"].message_type == schema.file.message_type
