@@ -17,6 +17,7 @@ from tests.simulation.groups import Group, GroupMember, OffsetsClient
 from tests.simulation.members import ClassicMember, ConsumerMember
 from tests.simulation.operators import Operator
 from tests.simulation.sharing import ShareGroup, ShareMember
+from tests.simulation.spare_broker import SpareBroker
 from tests.simulation.transactional import TransactionalProducer
 from tests.simulation.transforming import Transforms
 
@@ -25,6 +26,8 @@ TOTALS = {"totals": 1}
 CONSUMER, CLASSIC, TRANSFORM, SHARE = "consumer group", "classic group", "transform", "share group"
 GROUPS = ((CONSUMER,), (CLASSIC,), (TRANSFORM,), (SHARE,), (CONSUMER, SHARE), (CLASSIC, TRANSFORM))
 """The groups of a seed, one of these."""
+SPARE = 0.2
+"""The share of seeds in which a broker comes and goes."""
 GROUP_CONFIGS = 32
 """The resource type of groups."""
 
@@ -78,6 +81,8 @@ class Cast:
         self._add(Changer, "changer", places=self.places)
         if self.cluster.voters:
             self._add(Operator, "operator")
+        if self.random.random() < SPARE:
+            self._add(SpareBroker, "spare", places=self.places)
         for client in self.clients:
             client.start()
 

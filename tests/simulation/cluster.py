@@ -11,6 +11,7 @@ from random import Random
 from barnabas.broker import Broker
 from barnabas.cluster.formatting import Voter
 from barnabas.config.endpoints import Endpoint
+from barnabas.testing.faults import FaultyFiles
 from barnabas.uuids import random_uuid, uuid_text
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.network import FIRST_PORT, Network, host_of
@@ -86,13 +87,9 @@ class SimulatedCluster:
         addresses = {node_id: f"{host_of(str(node_id))}:{CONTROLLER_PORT}" for node_id in controllers}
         static = {"controller.quorum.voters": ",".join(f"{each}@{address}" for each, address in addresses.items())}
         dynamic = {"controller.quorum.bootstrap.servers": ",".join(addresses.values())}
-        common = {**CONFIGS, **(dynamic if is_dynamic else static), **(configs or {})}
+        self._common = {**CONFIGS, **(dynamic if is_dynamic else static), **(configs or {})}
         for node_id, role in zip(ids, roles, strict=True):
-            host = host_of(str(node_id))
-            listeners = [f"PLAINTEXT://{host}:{FIRST_PORT}"] * (role != CONTROLLER)
-            listeners += [f"CONTROLLER://{host}:{CONTROLLER_PORT}"] * (role != BROKER)
-            properties = {**common, "process.roles": role, "listeners": ",".join(listeners)}
-            self.nodes[node_id] = SimulatedNode(node_id, properties, self.network, Random(random.getrandbits(64)))
+            self._add(node_id, role, random)
         self.cluster_id = uuid_text(random_uuid(random.randbytes))
         self.voters = {  #: those of a dynamic quorum, as it begins
             node_id: Voter(node_id, random_uuid(random.randbytes), [controller_endpoint(node_id)])
@@ -101,9 +98,29 @@ class SimulatedCluster:
         for node in self.nodes.values():
             node.format(self.cluster_id, list(self.voters.values()) if node.role != BROKER else [])
 
+    def _add(self, node_id: int, role: str, random: Random) -> SimulatedNode:
+        host = host_of(str(node_id))
+        listeners = [f"PLAINTEXT://{host}:{FIRST_PORT}"] * (role != CONTROLLER)
+        listeners += [f"CONTROLLER://{host}:{CONTROLLER_PORT}"] * (role != BROKER)
+        properties = {**self._common, "process.roles": role, "listeners": ",".join(listeners)}
+        node = self.nodes[node_id] = SimulatedNode(node_id, properties, self.network, Random(random.getrandbits(64)))
+        return node
+
+    def add_broker(self, random: Random) -> SimulatedNode:
+        """Adds a broker that is not part of the cluster yet."""
+        node = self._add(max(self.broker_ids) + 1, BROKER, random)
+        node.is_gone = True
+        return node
+
+    def renew(self, node: SimulatedNode) -> None:
+        """Makes a broker part of the cluster, with an empty disk."""
+        node.put_in(FaultyFiles(clock=node.clock))
+        node.format(self.cluster_id, [])
+        node.is_gone = False
+
     @property
     def broker_ids(self) -> list[int]:
-        return [node_id for node_id in self.nodes if node_id < FIRST_CONTROLLER]
+        return [node_id for node_id, node in self.nodes.items() if node_id < FIRST_CONTROLLER and not node.is_gone]
 
     async def start(self) -> None:
         """Starts all nodes, and returns when they are up."""

@@ -184,7 +184,7 @@ class Faults:
         self.do(self._revive(node))
 
     async def _revive(self, node: SimulatedNode) -> None:
-        while node.life is None:
+        while node.life is None and not node.is_gone:
             self.network.say(f"{node.id} starts")
             starting, life = node.start(), node.life
             while not starting.done() and node.life is life:

@@ -8,7 +8,8 @@ newest epoch has all of them;
 - a majority of the voters has what is committed, since their set is this one (KIP-853);
 - the high watermark of a running node never decreases, and no log is truncated below it;
 - all replicas of the maximal ISR have all committed records, unless the controller refuses them (KIP-903);
-- leader epochs and partition epochs increase; the ISR consists of replicas; the leader is in it; none is fenced;
+- leader epochs and partition epochs increase; the ISR consists of replicas; the leader is in it; none is fenced, but
+for the last one of a partition without a leader;
 - a coordinator is active on the leader of its partition, in the leader's epoch: there are no two in one epoch.
 """
 
@@ -277,7 +278,8 @@ class Invariants:
                 if part.leader >= 0 and part.leader not in part.isr:
                     raise Broken(f"the leader {part.leader} of {name(place)} is not in the ISR {part.isr}")
                 fenced = [each for each in part.isr if each not in image.brokers or image.brokers[each].fenced]
-                if fenced:
+                is_last = part.leader < 0 and len(part.isr) == 1  # it stays without eligible leader replicas (KIP-966)
+                if fenced and not is_last:
                     raise Broken(f"{fenced} are fenced, and in the ISR {part.isr} of {name(place)}")
                 old = None if before is None else before.topics_by_id.get(topic.id)
                 if old is not None and index in old.partitions:

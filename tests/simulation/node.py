@@ -85,6 +85,7 @@ class SimulatedNode:
         self.server: Server | None = None  #: while it is up
         self.life: Life | None = None
         self.fatal: list[str] = []  #: its fatal errors
+        self.is_gone = False  #: whether it is no part of the cluster
         self._disk_error: tuple[int, tuple[str, ...]] | None = None
         self.disk_delay_s = 0.002
         self.written = hashlib.blake2b(digest_size=16)
