@@ -17,7 +17,7 @@ KEYS = [f"{topic}-{partition}" for topic, count in TOPICS.items() for partition 
 WRITABLE = [key for key in KEYS if not key.startswith("outputs")]
 
 IDENTITIES = tuple(f"identity-{number}" for number in range(6))
-IDENTITIES_OF_2 = tuple(f"identity-of-2-{number}" for number in range(2))
+IDENTITIES_OF_2 = tuple(f"identity-of-2-{number}" for number in range(3))
 """The transactional ids that clients of transactions version 2 (KIP-890) share with each other only.
 
 After an abort by a client of version 1, which leaves the epoch, a producer of version 2 with the epoch before may
