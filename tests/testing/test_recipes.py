@@ -35,3 +35,11 @@ def test_they_pass(pytester, texts):
 
 def test_the_overview_names_each_page(texts):
     assert set(re.findall(r"\]\(([a-z-]+)\.md\)", texts["README"])) == texts.keys() - {"README"}
+
+
+def test_the_test_in_the_readme_passes(pytester):
+    readme = (PAGES[0].parents[3] / "README.md").read_text("utf-8")
+    (shown,) = (block for block in BLOCK.findall(readme) if "kafka_broker.faults" in block)
+    pytester.makepyfile(shown)
+    ran = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", "-q", "--timeout=60")
+    assert ran.parseoutcomes().get("passed") == 1, ran.stdout.str()
