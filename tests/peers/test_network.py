@@ -338,7 +338,8 @@ class Mute:
     """A node that accepts connections, and sends nothing."""
 
     async def __aenter__(self):
-        self._server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+        writers = self._writers = []  # one that nobody has is closed
+        self._server = await asyncio.start_server(lambda reader, writer: writers.append(writer), "127.0.0.1", 0)
         return at(self._server.sockets[0].getsockname()[1])
 
     async def __aexit__(self, *_):

@@ -11,6 +11,7 @@ PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text
 ROOMS = {module.removesuffix(".service") for module in MODULES.values()}
 IMPORTED = {
     "fastavro": "fastavro",
+    "googleapis-common-protos": "google.type",
     "grpcio-tools": "grpc_tools",
     "jinja2": "jinja2",
     "jsonschema": "jsonschema",
