@@ -115,3 +115,15 @@ def test_handlers_are_named_like_their_modules_and_messages():
         module = api.module
         message = re.sub(r"(?<!^)(?=[A-Z])", "_", api.request.__name__.removesuffix("Request")).lower()
         assert api.handle.__name__ == module == message == api.request.__module__.rpartition(".")[2]
+
+
+INTERNALS = sorted((ROOT / "docs" / "internals").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", INTERNALS, ids=lambda page: page.stem)
+def test_the_tests_that_a_page_names_exist(page):
+    files = [path for folder in ("tests", "compat_tests") for path in (ROOT / folder).rglob("*.py")]
+    known = {path.name for path in files}
+    known |= {name for path in files for name in re.findall(r"def (test_\w+)", path.read_text())}
+    named = set(re.findall(r"`(?:[\w/]+/)?(test_\w+(?:\.py)?)`", page.read_text()))
+    assert named <= known
