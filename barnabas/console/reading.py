@@ -3,6 +3,7 @@
 Knows nothing of HTTP and HTML. All functions block: the application calls them in threads.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, Protocol
@@ -88,8 +89,11 @@ def topics(client: Client, search: str, page: int, size: int) -> Page:
     """Returns the topics whose names contain a text."""
     with client.admin() as admin:
         described = {each["name"]: each for each in admin.describe_topics()}
-    found = Page.of(sorted(name for name in described if search.lower() in name.lower()), page, size)
-    return found._replace(items=[_summary(described[name]) for name in found.items])
+        found = Page.of(sorted(name for name in described if search.lower() in name.lower()), page, size)
+        sizes = Counter[str]()
+        for (name, _), each in _sizes(admin, found.items).items():
+            sizes[name] += each
+    return found._replace(items=[{**_summary(described[name]), "size": sizes.get(name)} for name in found.items])
 
 
 def _summary(topic: dict[str, Any]) -> dict[str, Any]:
@@ -110,13 +114,13 @@ def topic(client: Client, name: str, page: int, size: int) -> dict[str, Any]:
 
     with client.admin() as admin:
         described = existing(admin, name)
-        sizes = _sizes(admin, name)
+        sizes = _sizes(admin, [name])
         configs = admin.describe_configs([ConfigResource("TOPIC", name)], config_filter="all")["topic"][name]
     partitions = sorted(described["partitions"], key=lambda each: int(each["partition_index"]))
     return {
         **_summary(described),
         "page": Page.of(partitions, page, size),
-        "sizes": sizes,
+        "sizes": {index: each for (_, index), each in sizes.items()},
         "size": sum(sizes.values()) if sizes else None,
         "configs": [
             {
@@ -144,23 +148,23 @@ def destroyed(client: Client, name: str) -> dict[str, Any]:
         where = [TopicPartition(name, index) for index in range(found["partitions"])]
         ends = admin.list_partition_offsets(dict.fromkeys(where, OffsetSpec.LATEST))
         beginnings = admin.list_partition_offsets(dict.fromkeys(where, OffsetSpec.EARLIEST))
-        sizes = _sizes(admin, name)
+        sizes = _sizes(admin, [name])
     records = sum(max(0, ends[each].offset - beginnings[each].offset) for each in where)
     return {**found, "records": records, "size": sum(sizes.values()) if sizes else None}
 
 
-def _sizes(admin: Any, name: str) -> dict[int, int]:
+def _sizes(admin: Any, names: list[str]) -> dict[tuple[str, int], int]:
     """Returns the size of each partition's largest replica in bytes; empty if the broker does not return it."""
     from kafka.errors import KafkaError
 
-    sizes: dict[int, int] = {}
+    sizes: dict[tuple[str, int], int] = {}
     try:
-        for broker in admin.describe_log_dirs([name]):
+        for broker in admin.describe_log_dirs(names) if names else ():
             for directory in broker.get("log_dirs", broker.get("results", ())):
                 for topic in directory["topics"]:
                     for each in topic["partitions"]:
-                        index = each["partition_index"]
-                        sizes[index] = max(sizes.get(index, 0), each.get("partition_size", each.get("size", 0)))
+                        at = topic.get("name", topic.get("topic")), each["partition_index"]
+                        sizes[at] = max(sizes.get(at, 0), each.get("partition_size", each.get("size", 0)))
     except KafkaError:
         return {}
     return sizes

@@ -5,6 +5,7 @@ the id before the value, or the GUID in a header; the subject is that of ``Topic
 """
 
 import uuid
+from functools import cached_property
 from typing import Final
 
 from barnabas.errors import InvalidRecord
@@ -30,17 +31,32 @@ class ValueCheck:
         """Checks a batch. :raises InvalidRecord: a value names no schema of the topic; each such record is named"""
         self._log.read()
         subject = f"{topic}-value"
-        versions = self._log.store.versions(subject)
+        known = Known(self._log.store.versions(subject))
         wrong = []
         for index, record in enumerate(records_of(batch)):
-            why = _refusal(record, subject, versions)
+            why = _refusal(record, subject, known)
             if why is not None:
                 wrong.append((index, why))
         if wrong:
             raise refused_for(wrong, InvalidRecord)
 
 
-def _refusal(record: Record, subject: str, versions: list[Version]) -> str | None:
+class Known:
+    """The schemas of a subject, for all records of a batch."""
+
+    def __init__(self, versions: list[Version]) -> None:
+        self._versions = versions
+
+    @cached_property
+    def ids(self) -> set[int]:
+        return {each.id for each in self._versions}
+
+    @cached_property
+    def guids(self) -> set[str]:
+        return {each.content.guid for each in self._versions}
+
+
+def _refusal(record: Record, subject: str, known: Known) -> str | None:
     """Returns the error of the value of a record; None if it is valid. A tombstone needs no schema."""
     value = record.value
     if value is None:
@@ -48,10 +64,10 @@ def _refusal(record: Record, subject: str, versions: list[Version]) -> str | Non
     named = next((given for name, given in record.headers if name == HEADER), None)
     if named is not None and len(named) == 17 and bytes(named[:1]) == HEADER_MAGIC:
         guid = str(uuid.UUID(bytes=bytes(named[1:])))
-        is_known, identity = any(each.content.guid == guid for each in versions), f"the GUID {guid}"
+        is_known, identity = guid in known.guids, f"the GUID {guid}"
     elif len(value) >= PREFIX_SIZE and bytes(value[:1]) == MAGIC:
         schema_id = int.from_bytes(value[1:PREFIX_SIZE], "big")
-        is_known, identity = any(each.id == schema_id for each in versions), f"the id {schema_id}"
+        is_known, identity = schema_id in known.ids, f"the id {schema_id}"
     else:
         return "The value does not begin with the id of a schema"
     return None if is_known else f"The subject {subject} has no schema with {identity}"

@@ -1,5 +1,7 @@
 """The console's pages, against a broker."""
 
+import re
+
 import pytest
 from click.testing import CliRunner
 from kafka import KafkaProducer
@@ -44,6 +46,7 @@ def test_the_overview_names_the_cluster_and_its_brokers(pages):
 def test_topics_are_searched(pages):
     assert "/topics/orders" in pages.get("/topics").text
     found = pages.get("/topics?search=ORD").text
+    assert re.search(r"<td>120</td><td>1</td><td>[\d.]+ KiB</td><td>0</td>", found), "its size is shown"
     assert "/topics/orders" in found and "/topics/empty" not in found
     assert "Show all topics" in pages.get("/topics?search=none").text
 
