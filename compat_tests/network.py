@@ -33,12 +33,26 @@ def is_possible() -> bool:
         return False
 
 
+def can_delay() -> bool:
+    """Returns whether the kernel can delay packets (netem), in the caller's namespace."""
+    try:
+        made = subprocess.run(
+            ["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"], capture_output=True, check=False
+        )
+    except FileNotFoundError:
+        return False
+    if made.returncode == 0:
+        subprocess.run(["tc", "qdisc", "del", "dev", "lo", "root"], check=True)
+    return made.returncode == 0
+
+
 class Network:
     """The namespaces of nodes, by id; a context manager."""
 
     def __init__(self, nodes: Iterable[int]) -> None:
         self.nodes = list(nodes)
         self._holders: dict[int, subprocess.Popen[bytes]] = {}
+        self._slow: set[int] = set()
 
     @staticmethod
     def host(node: int) -> str:
@@ -94,13 +108,25 @@ class Network:
             address = self.host(receiver)
             _ip(f"neigh replace {address} lladdr {NOBODY} nud permanent dev eth0", self.command(sender))
 
+    def slow(self, node: int) -> None:
+        """Delays the packets that a node sends, by 100 ms more or less, and loses one in twenty."""
+        _run("tc", "qdisc replace dev eth0 root netem delay 100ms 50ms loss 5%", self.command(node))
+        self._slow.add(node)
+
     def heal(self) -> None:
-        """Stops dropping packets."""
+        """Drops and delays nothing any more."""
+        for node in self._slow:
+            _run("tc", "qdisc del dev eth0 root", self.command(node))
+        self._slow.clear()
         for node in self.nodes:
             _ip(f"link set v{node} master br0")
             _ip("neigh flush nud permanent dev eth0", self.command(node))
 
 
 def _ip(words: str, where: tuple[str, ...] = ()) -> None:
-    ran = subprocess.run([*where, "ip", *words.split()], capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, f"ip {words}: {ran.stderr}"
+    _run("ip", words, where)
+
+
+def _run(program: str, words: str, where: tuple[str, ...]) -> None:
+    ran = subprocess.run([*where, program, *words.split()], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, f"{program} {words}: {ran.stderr}"

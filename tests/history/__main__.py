@@ -11,9 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from compat_tests.network import APART
-from tests.history.brokers import BROKERS, NETWORKED
-from tests.history.plan import OF_NETWORKS, WEIGHTS, plan
+from compat_tests.network import APART, can_delay
+from tests.history import clocks
+from tests.history.brokers import BROKERS, CLOCKED, NETWORKED
+from tests.history.plan import OF_CLOCKS, OF_DELAYS, OF_NETWORKS, WEIGHTS, plan
 from tests.history.report import counted, report
 from tests.history.run import run
 
@@ -31,7 +32,11 @@ def main() -> int:
     parser.add_argument("--level", type=int, choices=(1, 2), default=2, help="transaction.version (2)")
     parser.add_argument("--broker", choices=sorted(BROKERS), default="barnabas")
     parser.add_argument(
-        "--without", action="append", choices=sorted(WEIGHTS | OF_NETWORKS), default=[], help="leave out a fault"
+        "--without",
+        action="append",
+        choices=sorted(WEIGHTS | OF_NETWORKS | OF_DELAYS | OF_CLOCKS),
+        default=[],
+        help="leave out a fault",
     )
     parser.add_argument(
         "--late-of-old",
@@ -61,6 +66,8 @@ def main() -> int:
         late_of_old=arguments.late_of_old,
         consumer_protocol=arguments.consumer_protocol,
         networked=arguments.broker in NETWORKED,
+        delayed=arguments.broker in NETWORKED and can_delay(),
+        skewed=arguments.broker in CLOCKED and clocks.library() is not None,
         spares_librdkafka=arguments.spare_librdkafka,
     )
     home = arguments.directory or Path(tempfile.mkdtemp(prefix="history-"))

@@ -13,6 +13,8 @@ from compat_tests.apache_kafka.apache import ApacheKafka
 from compat_tests.apache_kafka.mixed import APACHE, BARNABAS, Combined, Node
 from compat_tests.network import CALLER, Network
 from compat_tests.running import ALONE, BarnabasProcess
+from tests.history import clocks
+from tests.history.clocks import Clock
 from tests.history.proxy import Proxy
 
 REPLICATION_PORT = 9094  #: in a namespace of its own every port is free
@@ -152,6 +154,11 @@ class Cluster(Broker):
             advertised = f"PLAINTEXT://{address(each)},CONTROLLER://127.0.0.1:{controller_port(node)}"
             node.properties |= HASTE | {"advertised.listeners": advertised}
             node.format_options = ("--feature", f"transaction.version={level}")
+        self.clocks: list[Clock] = []
+        if self.kind == BARNABAS and clocks.library() is not None:
+            self.clocks = [Clock(home / f"clock-{node_id}") for node_id in self.cluster.brokers]
+            for node, clock in zip(self.nodes, self.clocks, strict=True):
+                node.prefix = clock.prefix
         self.bootstrap = ",".join(map(address, self._proxies))
         self._chosen = 0
 
@@ -189,6 +196,10 @@ class Cluster(Broker):
             if node.process is not None:
                 node.process.send_signal(signal.SIGCONT)
 
+    def skew(self, seconds: float) -> None:
+        """Sets the node's clock to so many seconds after the machine's."""
+        self.clocks[self._chosen].set(seconds)
+
     def calm(self) -> None:
         for each in self._proxies:
             each.calm()
@@ -219,7 +230,7 @@ class Networked(Cluster):
         )
         for each, (node_id, node) in zip(self._proxies, self.cluster.brokers.items(), strict=True):
             host = each.host = node.host = self.network.host(node_id)
-            node.prefix = self.network.command(node_id)
+            node.prefix = (*self.network.command(node_id), *node.prefix)
             between = f"REPLICATION://{host}:{REPLICATION_PORT},CONTROLLER://{host}:{controller_port(node)}"
             node.properties |= {
                 "listeners": f"PLAINTEXT://{host}:{node.port},{between}",
@@ -258,6 +269,10 @@ class Networked(Cluster):
         self.network.lose(self._id, [other])
         self.network.lose(other, [self._id])
 
+    def slow(self) -> None:
+        """Delays the packets from the node, and loses some."""
+        self.network.slow(self._id)
+
     def calm(self) -> None:
         super().calm()
         self.network.heal()
@@ -281,3 +296,5 @@ BROKERS: dict[str, type[Barnabas] | type[Apache] | type[Cluster]] = {
     "apache-network": NetworkedApache,
 }
 NETWORKED = {name for name, kind in BROKERS.items() if issubclass(kind, Networked)}
+CLOCKED = {name for name, kind in BROKERS.items() if issubclass(kind, Cluster) and kind.kind == BARNABAS}
+"""Those whose clocks can be set, where there is libfaketime."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from tests.history.brokers import Broker, Networked
+from tests.history.brokers import Broker, Cluster, Networked
 from tests.history.plan import Plan
 from tests.history.proxy import Proxy
 
@@ -18,6 +18,7 @@ Below version 5 an EndTxn or a TxnOffsetCommit has no field that distinguishes i
 transaction. Barnabas uses the connection; Apache Kafka cannot distinguish them.
 """
 DELAY_S = (0.05, 0.5)
+SKEWS_S = (-300.0, -3.0, 3.0, 300.0)
 
 
 class Faults:
@@ -106,6 +107,17 @@ class Faults:
 
     def part(self, seconds: float) -> None:
         self._lose(self.network.part, seconds)
+
+    def slow(self, seconds: float) -> None:
+        self._lose(self.network.slow, seconds)
+
+    def skew(self, seconds: float) -> None:
+        """Sets the clock of a node, and most often sets it right again."""
+        assert isinstance(self.broker, Cluster)
+        self.broker.skew(self.random.choice(SKEWS_S))
+        time.sleep(seconds)
+        if self.random.random() < 0.7:
+            self.broker.skew(0)
 
     def _lose(self, begin: Callable[[], None], seconds: float) -> None:
         begin()

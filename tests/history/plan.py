@@ -28,7 +28,7 @@ COMMIT, ABORT, CRASH = "commit", "abort", "crash"
 LOSS = (0.5, 6.0)
 PAUSES = {
     "kill": (0.0, 1.0), "restart": (0.0, 0.3), "pause": (0.5, 4.5), "late": (3.2, 5.0), "silence": (0.5, 4.0),
-    "isolate": LOSS, "mute": LOSS, "deafen": LOSS, "part": LOSS,
+    "isolate": LOSS, "mute": LOSS, "deafen": LOSS, "part": LOSS, "slow": LOSS, "skew": LOSS,
 }  # fmt: skip
 
 
@@ -96,6 +96,8 @@ class Plan:
 
 WEIGHTS = {"kill": 6, "restart": 2, "cut": 4, "delay": 3, "silence": 2, "late": 3, "pause": 2}
 OF_NETWORKS = {"isolate": 4, "mute": 3, "deafen": 3, "part": 3}  #: faults only between nodes
+OF_DELAYS = {"slow": 3}  #: where packets can be delayed
+OF_CLOCKS = {"skew": 3}  #: where clocks can be set
 
 
 def plan(
@@ -107,11 +109,15 @@ def plan(
     late_of_old: bool = True,
     consumer_protocol: bool = False,
     networked: bool = False,
+    delayed: bool = False,
+    skewed: bool = False,
     spares_librdkafka: bool = False,
 ) -> Plan:
     """Returns the plan for this time, at a level of transaction.version, without some kinds of faults.
 
     :param networked: whether packets between nodes can be lost
+    :param delayed: whether they can be delayed, too
+    :param skewed: whether clocks of nodes can be set
     :param spares_librdkafka: whether its processes use other clients. A failed assertion in its transactions ends the
         whole run sooner or later
 
@@ -130,6 +136,7 @@ def plan(
         workers.append(Worker(f"t{number}-{name}", name, "inputs", "outputs", "transformers"))
     workers.append(Worker(f"t3-{raw}", raw, "inputs-alone", "outputs-alone", "transformer-alone"))
     weights = WEIGHTS | (OF_NETWORKS if networked else {})
+    weights |= (OF_DELAYS if networked and delayed else {}) | (OF_CLOCKS if skewed else {})
     weights = {kind: weight for kind, weight in weights.items() if kind not in without}
     faults = tuple(_faults(Random(f"{seed}/faults"), seconds, weights))
     return Plan(seed, seconds, level, tuple(workers), faults, late_of_old)

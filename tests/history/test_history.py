@@ -64,7 +64,7 @@ def test_clients_of_three_brokers_under_faults_see_nothing_that_is_wrong(request
 def test_clients_of_nodes_that_lose_each_other_see_nothing_that_is_wrong(request, tmp_path):
     if not network.is_possible():
         pytest.skip("network namespaces cannot be made here")
-    code, said, history = carried_out(request, tmp_path, "--broker", "network", "--seconds", "60")
+    code, said, history = carried_out(request, tmp_path, "--broker", "network", "--seconds", "75")
     assert code == 0, said
     assert set(OF_NETWORKS) <= {event["kind"] for event in history.events}
 

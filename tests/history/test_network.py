@@ -48,6 +48,15 @@ class Post:
                     return True
         return False
 
+    def takes_s(self, sender: int, receiver: int) -> float:
+        """Returns the shortest time of a few datagrams from one node to another, and then to the caller."""
+        times = []
+        for _ in range(5):
+            began = time.monotonic()
+            assert self.arrives(sender, receiver, within_s=10)
+            times.append(time.monotonic() - began)
+        return min(times)
+
     def expect(self, lost: set[tuple[int, int]]) -> None:
         """Checks that only the lost packets do not arrive."""
         for pair in ((one, other) for one in (1, 2, 3) for other in (1, 2, 3) if one != other):
@@ -78,6 +87,11 @@ def check() -> None:
             post.expect({(1, 2), (2, 1), (2, 3), (3, 2)})
             net.heal()
             post.expect(set())
+            if network.can_delay():
+                net.slow(1)
+                assert post.takes_s(1, 2) > 0.04
+                net.heal()
+                assert post.takes_s(1, 2) < 0.04
         finally:
             for node in nodes:
                 node.kill()

@@ -6,7 +6,19 @@ from itertools import islice
 import pytest
 
 from tests.history.clients import NEWER
-from tests.history.plan import CRASH, IDENTITIES, IDENTITIES_OF_2, KEYS, OF_NETWORKS, WEIGHTS, WRITABLE, plan, steps
+from tests.history.plan import (
+    CRASH,
+    IDENTITIES,
+    IDENTITIES_OF_2,
+    KEYS,
+    OF_CLOCKS,
+    OF_DELAYS,
+    OF_NETWORKS,
+    WEIGHTS,
+    WRITABLE,
+    plan,
+    steps,
+)
 
 
 def drawn(made, worker, count=500):
@@ -35,6 +47,11 @@ def test_each_fault_has_its_turn_a_kill_first(seed):
 
 def test_packets_are_lost_where_there_is_a_network_between_nodes():
     assert {fault.kind for fault in plan(7, 120, 2, networked=True).faults} == set(WEIGHTS | OF_NETWORKS)
+
+
+def test_clocks_and_delays_have_their_turn_where_they_can_be_set():
+    faults = plan(7, 180, 2, networked=True, delayed=True, skewed=True).faults
+    assert {fault.kind for fault in faults} == set(WEIGHTS | OF_NETWORKS | OF_DELAYS | OF_CLOCKS)
 
 
 def test_faults_can_be_left_out():
