@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
@@ -142,5 +142,10 @@ def _common_protos() -> list[str]:
 
 def _message(why: Exception) -> str:
     """Returns the error messages of protoc, on one line."""
-    errors = why.errors() if hasattr(why, "errors") else [why]
-    return "; ".join(" ".join(str(each).split()) for each in errors)
+    return "; ".join(map(_of_one_line, why.errors())) if hasattr(why, "errors") else str(why)
+
+
+def _of_one_line(why: Any) -> str:
+    """Returns an error of protoc, whose lines and columns count from 0; the line -1 stands for the whole file."""
+    name, text = why.filename.decode(), " ".join(why.message.decode().split())
+    return f"{name}: {text}" if why.line < 0 else f"{name}:{why.line + 1}:{why.column + 1}: {text}"

@@ -150,6 +150,10 @@ def test_imports_of_confluent_are_those_of_its_client(module, imported):
 def test_what_is_no_schema_is_said_by_the_compiler():
     with pytest.raises(RegistryError, match="Expected message name"):
         parse("message", [])
+    with pytest.raises(RegistryError, match=r'default\.proto:2:3: "N" is not defined'):
+        parse('syntax = "proto3"; message M {\n  N n = 1;\n}', [])
+    with pytest.raises(RegistryError, match=r"m\.proto: File not found"):
+        parse('syntax = "proto3"; import "m.proto";', [])
 
 
 CUSTOM = """
