@@ -132,6 +132,8 @@ class FaultyResponder:
     def encode(self, response: Any) -> "list[Buffer] | Throttled":
         if isinstance(response, Given):
             return response.answer
+        if isinstance(response, CloseConnection):
+            raise response
         return self.inner.encode(response)
 
     def close(self) -> None:

@@ -161,3 +161,10 @@ def test_requests_are_seen(proxy):
 def test_a_rule_that_can_never_match_is_refused(proxy, rule, words):
     with pytest.raises(ImpossibleRule, match=words):
         proxy.faults.add(**rule)
+
+
+def test_a_connection_that_is_cut_is_no_error(broker, proxy, caplog):
+    with proxy.faults.add(api="Produce", first=1, cut="after") as rule:
+        send(proxy, b"tea", enable_idempotence=False)
+    assert rule.hits == 1
+    assert [each for each in caplog.records if each.levelname == "ERROR" and each.name.startswith("barnabas")] == []

@@ -29,10 +29,14 @@ STEP_S = 2.0
 
 @contextlib.contextmanager
 def lost() -> Iterator[None]:
-    """Raises `Lost` for errors after which the client cannot continue."""
+    """Raises `Lost` for errors after which the client cannot continue.
+
+    The library sets the exception of a fatal error and calls back afterwards, which Python 3.12 and later refuse with a
+    SystemError.
+    """
     try:
         yield
-    except (KafkaException, RuntimeError, TypeError) as error:
+    except (KafkaException, RuntimeError, SystemError, TypeError) as error:
         raise Lost(str(error)) from error
 
 
