@@ -166,9 +166,14 @@ def validate_produced(
 
 def is_one_batch(data: Buffer) -> bool:
     """Returns whether ``data`` is one batch by its length; otherwise :func:`validate_produced` refuses it."""
+    if len(data) < HEADER_SIZE or data[MAGIC_AT] != MAGIC:
+        return False
+    size: int = _INT32_AT_8.unpack_from(data)[0] + LOG_OVERHEAD
+    if not HEADER_SIZE <= size < len(data):
+        return size == len(data)
     try:
-        return _next_magic(data, RecordBatch.parse(data).size_in_bytes) is None
-    except KafkaError:
+        return _next_magic(data, size) is None
+    except CorruptMessage:
         return False
 
 
