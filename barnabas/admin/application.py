@@ -82,7 +82,7 @@ async def _not_found(request: Request, error: HTTPException) -> Response:
 
 async def _bug(request: Request, error: Exception) -> Response:
     logger.error("Unexpected error at %s %s", request.method, request.url.path, exc_info=error)
-    return _error(500, type(error).__name__, "the broker's log says more")
+    return _error(500, type(error).__name__, "see the broker's log")
 
 
 # ---------------------------------------------------------------- OpenAPI

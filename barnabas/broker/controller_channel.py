@@ -113,10 +113,10 @@ class ControllerChannel:
 
     def _answered(self, call: _Call, response: Any, error: KafkaError | None) -> None:
         if response is not None and NotController.code in error_codes(response):
-            logger.debug("The active controller has changed while it was sent %s", type(call.request).__name__)
+            logger.debug("The active controller changed during %s", type(call.request).__name__)
             self._retry(call)
         elif isinstance(error, NetworkException | RequestTimedOut):
-            logger.debug("%s has got no answer from the controller: %r", type(call.request).__name__, error)
+            logger.debug("%s has no response from the controller: %r", type(call.request).__name__, error)
             self._retry(call)
         else:
             call.done(response, error)

@@ -203,7 +203,7 @@ class Upstream(asyncio.BufferedProtocol):
         except MalformedMessage as error:
             self.close(f"its answer cannot be read: {error}", level=logging.WARNING)
         except Exception:
-            logger.exception("Closing the connection to %s: its answer cannot be passed on", self.name)
+            logger.exception("Closing the connection to %s: its response cannot be forwarded", self.name)
             self.close("internal error", level=logging.DEBUG)
 
     def _take_received(self) -> None:

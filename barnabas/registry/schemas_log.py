@@ -125,7 +125,7 @@ class SchemasLog:
         try:
             self.store.apply(key, value)
         except (ValueError, KeyError, TypeError, AttributeError) as why:
-            logger.warning("The record at offset %d of %s is none of a registry, and left out: %s", offset, TOPIC, why)
+            logger.warning("Ignored the record at offset %d of %s, which is not a registry's: %s", offset, TOPIC, why)
 
     async def catch_up(self) -> None:
         """Applies all records that previous leaders of the partition have appended.

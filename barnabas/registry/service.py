@@ -66,7 +66,7 @@ class RegistryService(HttpService):
         try:
             await self._log.announce()
         except (RegistryError, KafkaError) as why:
-            logger.debug("The registry cannot say that it is the one that writes: %s", why)
+            logger.debug("Cannot record the URL of this registry: %s", why)
 
     async def stop(self) -> None:
         if self._timer is not None:

@@ -307,7 +307,7 @@ def promise(release: str | None, telemetry: bool = False) -> Promise:
     found = releases.find(release)
     if missing := releases.missing(found):
         logger.info(
-            "Clients see the APIs of Apache Kafka %s, but for these keys and versions, which are not answered: %s",
+            "Clients see the APIs of Apache Kafka %s, except these keys and versions, which are not supported: %s",
             found,
             ", ".join(f"{key} ({versions})" for key, versions in missing.items()),
         )

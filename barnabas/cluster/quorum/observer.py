@@ -278,7 +278,7 @@ class Observer:
             return False
         is_other = named.epoch == known.epoch and known.leader_id not in (NO_NODE, named.leader_id)
         if names_leader and (named.leader_id == self.node_id or is_other):
-            logger.error("Node %d is said to lead epoch %d, in which %s", named.leader_id, named.epoch, known)
+            logger.error("A response names node %d as the leader of epoch %d, in which %s", named.leader_id, named.epoch, known)
             return False
         if named.epoch > known.epoch or (names_leader and known.leader_id == NO_NODE):
             self._follow(named)
@@ -459,7 +459,7 @@ class Observer:
             self._complain(f"the snapshot {snapshot_id.file_name} cannot be written: {error}")
             self._back_off(self.leadership.leader_id)
         else:
-            logger.info("The metadata log begins anew with the snapshot %s", snapshot_id.file_name)
+            logger.info("The metadata log starts again from the snapshot %s", snapshot_id.file_name)
             self._guard(partial(self._install, snapshot_id, snapshot))
         self._step()
 

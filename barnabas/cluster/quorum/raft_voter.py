@@ -186,7 +186,7 @@ class RaftVoter(Observer):
                 if not messages and not self._turns_again:
                     break
         except KafkaStorageError as failure:  # the failure was reported, and this node is stopping
-            logger.error("Node %d can take no part in elections: %s", self.node_id, failure)
+            logger.error("Node %d cannot take part in elections: %s", self.node_id, failure)
         finally:
             self._is_turning = False
         self._arm()

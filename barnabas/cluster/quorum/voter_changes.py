@@ -271,7 +271,7 @@ class VoterChanges:
 
     def _append(self, pending: Pending, voters: Mapping[int, Voter]) -> None:
         pending.last_offset = self._leader.append_control([voters_record(voters)])
-        logger.info("The voters of the metadata quorum become %s", sorted(voters))
+        logger.info("The voters of the metadata quorum are now %s", sorted(voters))
         self.committed()
 
 

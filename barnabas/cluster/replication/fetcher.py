@@ -250,7 +250,7 @@ class Fetcher:
         sent = self._session.sent
         problem = self._session.take(response)
         if problem is not None:
-            logger.info("The fetch session begins anew after %s", problem)
+            logger.info("Starting a new fetch session after %s", problem)
             if response.error_code not in SESSION_LOST:
                 self._resumes_at = now + self._settings().backoff_s
             return
@@ -299,7 +299,7 @@ class Fetcher:
             return 0
         except (CorruptMessage, InvalidRecord, UnknownLeaderEpoch, OffsetOutOfRange) as error:
             logger.error(
-                "Cannot use what was fetched of %s-%d at offset %d: %s",
+                "Cannot append the batches fetched for %s-%d at offset %d: %s",
                 partition.topic,
                 partition.index,
                 partition.log.log_end_offset,
@@ -371,7 +371,7 @@ class Fetcher:
             self.remove(key)
             return
         logger.warning(
-            "Offset %d of %s-%d is not in the log of its leader; it goes on at %d",
+            "Offset %d of %s-%d is not in the log of its leader; continuing at %d",
             before,
             partition.topic,
             partition.index,

@@ -275,7 +275,7 @@ def test_a_corrupt_batch_is_fetched_again_after_a_pause(caplog):
     corrupt[-1] ^= 1
     world.exchange(data(bytes(corrupt)), data(index=1))
     assert world.log.log_end_offset == 0
-    assert "Cannot use what was fetched of t-0 at offset 0" in caplog.text
+    assert "Cannot append the batches fetched for t-0 at offset 0" in caplog.text
     assert world.exchange() == ({}, [0])
     world.now = 1.0
     fetched, _ = world.exchange(data(batch(b"abc")))

@@ -79,7 +79,7 @@ class Topics:
             own = wanted(configs.get(topic.name, {}), self._spec.exclude_configs) if self._spec.sync_configs else {}
             made = NewTopic(name, len(topic.leaders), self._spec.replication_factor, own)
             if create_topic(self._target, made):
-                logger.info("made topic %s in the target, with %d partitions", name, made.partitions)
+                logger.info("created topic %s in the target, with %d partitions", name, made.partitions)
 
     def _came_from_target(self) -> frozenset[str]:
         """Returns the topics that the mirror in the other direction writes, by its offset syncs.

@@ -109,7 +109,7 @@ class Groups:
             try:
                 self._target.commit(name, offsets, metadata)
             except IT_HAS_MEMBERS:
-                logger.info("group %s has members at the target by now: it is left alone", name)
+                logger.info("group %s has members at the target: its offsets are not changed", name)
                 return
             except KafkaError as problem:
                 logger.warning("cannot commit for group %s at the target: %s", name, problem)

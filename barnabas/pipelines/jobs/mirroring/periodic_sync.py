@@ -62,5 +62,5 @@ class PeriodicSync:
             try:
                 self.look()
             except Exception as problem:
-                logger.warning("cannot follow configs and groups at the moment: %s", problem)
+                logger.warning("cannot mirror configs and groups at the moment: %s", problem)
             self._ending.wait(self._spec.refresh_seconds)

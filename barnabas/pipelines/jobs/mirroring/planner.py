@@ -102,7 +102,7 @@ class Planner:
             self._source.commit(self._spec.commit_group, done.at, patience=COMMIT_PATIENCE)
             self._shown = done
         except KafkaError as problem:
-            logger.warning("cannot commit to group %s how far the mirror is: %s", self._spec.commit_group, problem)
+            logger.warning("cannot commit the progress of the mirror to group %s: %s", self._spec.commit_group, problem)
 
     def _look(self) -> dict[str, Topic]:
         """Returns the mirrored topics. Every ``refresh_seconds`` it lists them again and syncs them to the target."""
@@ -113,7 +113,7 @@ class Planner:
             same = {name for name, topic in topics.items() if name in self._known and self._known[name].id == topic.id}
             self._begin = {key: offset for key, offset in self._begin.items() if key.topic in same}
             if not topics:
-                logger.warning("no topic of %s is to be mirrored so far", self._spec.source_alias)
+                logger.warning("%s has no topic to mirror yet", self._spec.source_alias)
             self._known, self._known_at = topics, now
         return self._known
 
