@@ -278,7 +278,7 @@ class Observer:
             return False
         is_other = named.epoch == known.epoch and known.leader_id not in (NO_NODE, named.leader_id)
         if names_leader and (named.leader_id == self.node_id or is_other):
-            logger.error("A response names node %d as the leader of epoch %d, in which %s", named.leader_id, named.epoch, known)
+            logger.error("Ignoring node %d as the leader of epoch %d, in which %s", named.leader_id, named.epoch, known)
             return False
         if named.epoch > known.epoch or (names_leader and known.leader_id == NO_NODE):
             self._follow(named)
