@@ -127,3 +127,18 @@ def test_the_tests_that_a_page_names_exist(page):
     known |= {name for path in files for name in re.findall(r"def (test_\w+)", path.read_text())}
     named = set(re.findall(r"`(?:[\w/]+/)?(test_\w+(?:\.py)?)`", page.read_text()))
     assert named <= known
+
+
+ARCHITECTURE = (ROOT / "docs" / "internals" / "architecture.md").read_text()
+
+
+def test_the_architecture_names_each_room():
+    rooms = {path.name + "/" for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    rooms |= {path.stem for path in PACKAGE.glob("*.py") if not path.name.startswith("__")}
+    named = set(re.findall(r"`([\w/]+)`", "".join(re.findall(r"^\| (`.*?) \|", ARCHITECTURE, re.MULTILINE))))
+    assert rooms <= named, rooms - named
+
+
+def test_the_architecture_counts_the_apis():
+    versions = sum(api.versions.last - api.versions.first + 1 for api in APIS.values())
+    assert f"{len(APIS)} APIs in {versions} versions" in ARCHITECTURE
