@@ -45,7 +45,7 @@ def new_service(server: Server) -> AdminService:
     :raises ConfigError: other machines would reach it without a token, or a package is missing
     """
     text, token = server.config[LISTENER], server.config[TOKEN]
-    require(LISTENER, text, "admin")
+    require(LISTENER, "admin")
     address = Address.parse(LISTENER, text)
     check_access(LISTENER, address, TOKEN, token)
     return AdminService(address, server, token)

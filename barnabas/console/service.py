@@ -87,7 +87,7 @@ def new_service(server: Server) -> ConsoleService:
         properties, or it needs a key store
     """
     text, config = server.config[LISTENER], server.config
-    require(LISTENER, text, "console", *PACKAGES)
+    require(LISTENER, "console", *PACKAGES)
     address = Address.parse(LISTENER, text, allows_https=True)
     check_access(LISTENER, address, f"{TOKEN} or {MECHANISM}", config[TOKEN] or config[MECHANISM])
     file = config[CLIENT]

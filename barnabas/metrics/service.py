@@ -217,7 +217,7 @@ def new_service(server: Server) -> MetricsService:
     :raises ConfigError: a package is missing, the text is no address, or the file cannot be opened
     """
     text, path = server.config[LISTENER], server.config[FILE]
-    require(LISTENER, text, "metrics", "prometheus_client", "opentelemetry")
+    require(LISTENER, "metrics", "prometheus_client", "opentelemetry")
     address = Address.parse(LISTENER, text)
     try:
         file = FileIO(path, "ab+") if path else None

@@ -85,5 +85,5 @@ class RegistryService(HttpService):
 def new_service(server: Server) -> RegistryService:
     """Returns the service of a server. :raises ConfigError: a package is missing, or the text is no address"""
     text = server.config[LISTENER]
-    require(LISTENER, text, "registry", *PACKAGES)
+    require(LISTENER, "registry", *PACKAGES)
     return RegistryService(server, Address.parse(LISTENER, text))

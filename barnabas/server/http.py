@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from barnabas.config.validators import ConfigError
-from barnabas.server.http_services import has_packages
+from barnabas.server.http_services import MissingExtra, has_packages
 from barnabas.server.listener import bind
 
 if TYPE_CHECKING:
@@ -64,22 +64,13 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class MissingExtra(ConfigError):
-    """The config of a service whose packages are not installed."""
-
-    def __init__(self, name: str, value: str, extra: str) -> None:
-        hint = f"pip install 'barnabas[{extra}]'"
-        ValueError.__init__(self, f"{name} is {value!r}, and what that needs is not installed: {hint}")
-        self.name = name
-
-
-def require(config: str, value: str, extra: str, *packages: str) -> None:
+def require(config: str, extra: str, *packages: str) -> None:
     """Checks, without an import, that the packages of an extra are installed.
 
     :raises MissingExtra: one is missing
     """
     if not has_packages(*packages):
-        raise MissingExtra(config, value, extra)
+        raise MissingExtra({config: extra})
 
 
 class HttpService:

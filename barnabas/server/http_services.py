@@ -5,11 +5,12 @@ config is set.
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
 from barnabas.config import BrokerConfig
+from barnabas.config.validators import ConfigError
 
 MODULES: Final[Mapping[str, str]] = {
     "barnabas.admin.listener": "barnabas.admin.service",
@@ -35,11 +36,33 @@ def has_packages(*packages: str) -> bool:
     )
 
 
-def new_services(server: object, config: BrokerConfig) -> Iterator[Any]:
-    """Yields the services of a :class:`barnabas.server.server.Server`.
+class MissingExtra(ConfigError):
+    """The packages of services are not installed.
 
-    :raises ConfigError: the config of one is not valid, or its extra is not installed
+    :param missing: by the config of a service, the extra that has its packages
     """
+
+    def __init__(self, missing: Mapping[str, str]) -> None:
+        hint = f"pip install 'barnabas[{','.join(missing.values())}]'"
+        ValueError.__init__(
+            self, f"what {' and '.join(missing)} need{'s' * (len(missing) == 1)} is not installed: {hint}"
+        )
+        self.missing = missing
+
+
+def new_services(server: object, config: BrokerConfig) -> list[Any]:
+    """Returns the services of a :class:`barnabas.server.server.Server`.
+
+    :raises ConfigError: the config of one is not valid
+    :raises MissingExtra: the packages of some are not installed
+    """
+    services, missing = [], dict[str, str]()
     for name, module in MODULES.items():
         if config[name]:
-            yield import_module(module).new_service(server)
+            try:
+                services.append(import_module(module).new_service(server))
+            except MissingExtra as error:
+                missing |= error.missing
+    if missing:
+        raise MissingExtra(missing)
+    return services

@@ -111,7 +111,7 @@ class Server:
         if self.config.is_controller:
             own = self.config.controller_listeners
             self.controller_listeners = [new_listener(each, CONTROLLERS_PROMISE) for each in own]
-        self.http_services = list(new_services(self, self.config))
+        self.http_services = new_services(self, self.config)
         await self._services.start(self._in_order())
 
     def disconnect(self) -> None:

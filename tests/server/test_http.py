@@ -1,15 +1,17 @@
 """An ASGI application is served beside the listeners, in the broker's own loop."""
 
 import asyncio
-import http.client
+import http.client as http_client
 import socket
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from barnabas.config import BrokerConfig
 from barnabas.config.validators import ConfigError
-from barnabas.server import http_services
+from barnabas.server import http, http_services
 from barnabas.server.http import Address, HttpService, require
 from barnabas.testing import Broker
 
@@ -17,7 +19,7 @@ LOCAL = Address("127.0.0.1", 0)
 
 
 def ask(address, path="/"):
-    connection = http.client.HTTPConnection(address.host, address.port, timeout=10)
+    connection = http_client.HTTPConnection(address.host, address.port, timeout=10)
     connection.request("GET", path)
     answer = connection.getresponse()
     found = answer.status, answer.read()
@@ -133,9 +135,18 @@ def test_what_is_no_address_is_refused(text):
 
 
 def test_a_missing_extra_is_named():
-    require("barnabas.admin.listener", ":0", "admin")
+    require("barnabas.admin.listener", "admin")
     with pytest.raises(ConfigError, match=r"pip install 'barnabas\[console\]'"):
-        require("barnabas.console.listener", ":0", "console", "no_such_package")
+        require("barnabas.console.listener", "console", "no_such_package")
+
+
+def test_all_missing_extras_are_named_at_once(monkeypatch):
+    monkeypatch.setattr(http, "has_packages", lambda *_: False)
+    services = ("console", "metrics", "schema.registry")
+    config = BrokerConfig({f"barnabas.{each}.listener": "127.0.0.1:0" for each in services})
+    server = SimpleNamespace(config=config)
+    with pytest.raises(ConfigError, match=r"pip install 'barnabas\[console,metrics,registry\]'"):
+        http_services.new_services(server, config)
 
 
 def test_a_server_has_the_services_whose_config_is_set(monkeypatch):
