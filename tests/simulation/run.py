@@ -124,7 +124,7 @@ class Run:
         begin, end, chance = self.loop.now, self.loop.now + self.seconds, self._chance()
         if self.faulty:
             faults = Faults(self.cluster, [client.name for client in self.cast.clients], KINDS, self.invariants.votes)
-            found = plan(chance, list(self.cluster.nodes), begin, end)
+            found = plan(chance, [each.id for each in self.cluster.nodes.values() if not each.is_gone], begin, end)
             chosen = self.outcome.faults
             chosen |= {number: fault for number, fault in enumerate(found) if number not in self.left_out}
             inflicted = [fault for fault in chosen.values() if fault.at < begin + self.until]

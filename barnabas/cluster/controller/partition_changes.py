@@ -133,7 +133,8 @@ class PartitionChange:
             return
         if leader in self._elr:
             self.isr = [leader]
-            self._elr = [replica for replica in self._elr if replica != leader]
+            is_enough = self._terms.min_insync_replicas(self._topic) == 1  # it was more when the ISR became empty
+            self._elr = [] if is_enough else [replica for replica in self._elr if replica != leader]
         record.leader = leader
         if is_unclean:
             record.isr = [leader]
