@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.image.loader import MetadataLoader
 from barnabas.cluster.image.records import records_of_image
+from barnabas.cluster.quorum.client import CommittedBatch
 from barnabas.cluster.quorum.record_batches import decode_batches
-from barnabas.cluster.quorum.replicated_log import committed_batch
 from barnabas.cluster.quorum.snapshots import KRaftState, SnapshotId, decode_snapshot, encode_snapshot
 from barnabas.wire.message import Request
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
@@ -177,7 +177,7 @@ def timed(call: Callable[[], T]) -> tuple[T, float]:
 
 def from_log(data: bytes) -> MetadataLoader:
     loader = MetadataLoader()
-    loader.committed([committed_batch(each) for each in decode_batches(data)])
+    loader.committed([CommittedBatch.of(each) for each in decode_batches(data)])
     return loader
 
 
