@@ -128,7 +128,7 @@ def test_kill_9_while_it_is_compacted(own_broker: Callable[..., Running]) -> Non
     check(list(by_kafka_python(broker.bootstrap)), written + KEYS)
 
 
-def test_what_groups_committed(own_broker: Callable[..., Running]) -> None:
+def test_committed_offsets_are_compacted(own_broker: Callable[..., Running]) -> None:
     """Thousands of commits leave a small log, and a restart finds the last of each partition."""
     offsets = {"offsets.topic.segment.bytes": str(SEGMENT), "offsets.topic.num.partitions": "1"}
     broker, groups, metadata = own_broker(CLEANING | offsets), [f"group-{number}" for number in range(4)], "m" * 1500

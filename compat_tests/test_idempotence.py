@@ -169,7 +169,7 @@ def test_a_newer_epoch_starts_over_and_fences_the_older(producer: Producer) -> N
 EXPIRING = {"producer.id.expiration.ms": str(HOUR_MS)}
 
 
-def test_who_has_not_written_for_long_is_forgotten(own_broker: Callable[..., Running]) -> None:
+def test_an_idle_producer_expires(own_broker: Callable[..., Running]) -> None:
     often = {"producer.id.expiration.check.interval.ms": "50", "log.initial.task.delay.ms": "50"}
     with contextlib.closing(Producer(own_broker(EXPIRING | often))) as producer:
         deadline = time.monotonic() + DEADLINE_SECONDS
@@ -180,7 +180,7 @@ def test_who_has_not_written_for_long_is_forgotten(own_broker: Callable[..., Run
         assert producer.known() == [(producer.id, 0, 17)]
 
 
-def test_who_would_be_forgotten_is_not_remembered_at_the_next_start(own_broker: Callable[..., Running]) -> None:
+def test_expired_producers_are_not_loaded_at_the_next_start(own_broker: Callable[..., Running]) -> None:
     with contextlib.closing(Producer(own_broker(EXPIRING))) as producer:
         assert producer.send((0, 5), age_ms=2 * HOUR_MS) == [(0, 0)]
         assert producer.known() == [(producer.id, 0, 4)]

@@ -114,7 +114,7 @@ def configs(directories: list[str], **more: str) -> dict[str, str]:
 
 
 @pytest.mark.timeout(180 + 10 * ROUNDS)
-def test_nobody_notices_a_move(own_broker: Callable[..., Running], directories: list[str]) -> None:
+def test_clients_do_not_notice_a_move(own_broker: Callable[..., Running], directories: list[str]) -> None:
     broker = own_broker(configs(directories))
     create(broker)
     assert {place for found in places(broker).values() for place, _ in found} == set(directories)

@@ -76,7 +76,7 @@ def until(reached: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
-def test_what_is_too_much(broker: Running, admin: AdminClient) -> None:
+def test_retention_by_size(broker: Running, admin: AdminClient) -> None:
     create(admin, "t", segment_bytes=str(MIB), retention_bytes=str(2 * MIB), file_delete_delay_ms="4000")
     write(broker, "t", 6000)
     until(lambda: bounds(admin, "t")[0] > 0, "nothing was deleted")
@@ -89,7 +89,7 @@ def test_what_is_too_much(broker: Running, admin: AdminClient) -> None:
     until(lambda: not any(".deleted" in name for name in names(broker, "t")), "files stay that were set aside")
 
 
-def test_what_is_too_old(broker: Running, admin: AdminClient) -> None:
+def test_retention_by_time(broker: Running, admin: AdminClient) -> None:
     """All records are deleted, the active segment's too; the next record has the next offset."""
     create(admin, "t", segment_bytes=str(MIB), retention_ms="60000", file_delete_delay_ms="0")
     write(broker, "t", 3000, ages_ms=lambda _: 3_600_000)
@@ -107,7 +107,7 @@ def test_segments_by_time(broker: Running, admin: AdminClient) -> None:
     assert segments(broker, "t") == [0, 2, 4, 6, 8]
 
 
-def test_what_somebody_deletes(broker: Running, admin: AdminClient) -> None:
+def test_deleted_records(broker: Running, admin: AdminClient) -> None:
     create(admin, "t", segment_bytes=str(MIB), file_delete_delay_ms="0", retention_ms="-1")
     write(broker, "t", 5000)
     bases = segments(broker, "t")
@@ -121,7 +121,7 @@ def test_what_somebody_deletes(broker: Running, admin: AdminClient) -> None:
     assert bounds(again, "t") == (bases[2] + 100, 5000)
 
 
-def test_what_is_compacted_and_too_old(broker: Running, admin: AdminClient) -> None:
+def test_retention_by_time_of_a_compacted_topic(broker: Running, admin: AdminClient) -> None:
     settings = {"segment_bytes": str(MIB), "retention_ms": "60000", "file_delete_delay_ms": "0"}
     create(admin, "both", cleanup_policy="compact,delete", **settings)
     create(admin, "compacted", cleanup_policy="compact", **settings)
@@ -139,7 +139,7 @@ def test_what_is_compacted_and_too_old(broker: Running, admin: AdminClient) -> N
     consumer.close()
 
 
-def test_what_somebody_deletes_of_a_compacted_topic(broker: Running, admin: AdminClient) -> None:
+def test_deleted_records_of_a_compacted_topic(broker: Running, admin: AdminClient) -> None:
     create(admin, "t", cleanup_policy="compact,delete", segment_bytes=str(MIB), min_cleanable_dirty_ratio="1",
            file_delete_delay_ms="0")  # fmt: skip
     write(broker, "t", 5000)

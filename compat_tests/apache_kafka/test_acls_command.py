@@ -69,7 +69,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_one_adds_the_other_lists_and_removes(tools: Tools, case: list[str]) -> None:
+def test_each_tool_lists_and_removes_acls_of_the_other(tools: Tools, case: list[str]) -> None:
     name = f"n{next(numbers)}"
     case = [word.replace("NAME", name) for word in case]
     added = values(ours(tools, "--add", *case))

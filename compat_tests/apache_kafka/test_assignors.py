@@ -52,8 +52,8 @@ def in_order(answer: dict[str, dict[str, list[int]]]) -> dict[str, dict[str, lis
     return {member: {each: sorted(partitions) for each, partitions in mine.items()} for member, mine in answer.items()}
 
 
-class Chance:
-    """Returns random groups: members join, leave and change subscriptions between two assignments."""
+class RandomGroup:
+    """A random group: members join, leave and change subscriptions between two assignments."""
 
     def __init__(self, seed: int, is_homogeneous: bool) -> None:
         self.random = random.Random(seed)
@@ -97,7 +97,7 @@ class Chance:
                 member["topics"] = self.some_topics()
 
 
-def without_what_nobody_reads(answer: dict[str, Any], group: Chance) -> dict[str, Any]:
+def without_unsubscribed_topics(answer: dict[str, Any], group: RandomGroup) -> dict[str, Any]:
     """Returns the assignment without topics to which no member subscribes: ``SimpleAssignor`` fails to revoke those."""
     read = {name for member in group.members.values() for name in member["topics"]}
     return {
@@ -110,7 +110,7 @@ def without_what_nobody_reads(answer: dict[str, Any], group: Chance) -> dict[str
 @pytest.mark.parametrize("assignor", sorted(ALL))
 def test_the_same_assignments(java_program: JavaProgram, assignor: str, is_homogeneous: bool) -> None:
     for seed in range(60):
-        group = Chance(seed, is_homogeneous)
+        group = RandomGroup(seed, is_homogeneous)
         for _ in range(6):
             printed = in_order(
                 ask(
@@ -121,7 +121,7 @@ def test_the_same_assignments(java_program: JavaProgram, assignor: str, is_homog
                 )
             )
             if assignor == "simple":
-                printed = without_what_nobody_reads(printed, group)
+                printed = without_unsubscribed_topics(printed, group)
             assert ours(assignor, group.topics, group.members) == printed, (seed, group.topics, group.members)
             for member_id, assigned in printed.items():
                 group.members[member_id]["assigned"] = assigned

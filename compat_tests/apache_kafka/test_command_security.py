@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.mark.parametrize("listener", ["tls", "plain", "scram", "oauth"])
-def test_commands_are_let_in(secured: Secured, run: Run, listener: str) -> None:
+def test_commands_authenticate(secured: Secured, run: Run, listener: str) -> None:
     properties = secured.properties(listener)
     ran_tokens = run(properties, "topics", "--describe", "--topic", "orders", "--json")
     assert ran_tokens.exit_code == 0, ran_tokens.output

@@ -131,7 +131,7 @@ def first(client: Client, bootstrap: str) -> list[Any]:
     return [client.without_ids(answer) for answer in found]
 
 
-def test_both_write_the_same_and_go_on_with_each_others(kafka_jars: Path, tmp_path: Path) -> None:
+def test_both_write_the_same_and_continue_each_others(kafka_jars: Path, tmp_path: Path) -> None:
     """Both run the same steps; then each continues on the other's directory, twice."""
     homes = [tmp_path / "one", tmp_path / "other"]
     clients = [Client(), Client()]

@@ -283,11 +283,11 @@ def check_same(theirs_: Any, mine: Any) -> None:
         assert theirs_ == mine
 
 
-def test_nothing_is_found_wrong(data: Path) -> None:
+def test_there_are_no_findings(data: Path) -> None:
     assert errors(data) == []
 
 
-def test_nothing_is_found_wrong_in_what_was_not_closed(data: Path) -> None:
+def test_an_unclean_directory_has_no_errors(data: Path) -> None:
     assert errors(data.parent / UNCLOSED) == []
 
 

@@ -116,7 +116,7 @@ def compacted(root: Path) -> set[int]:
     return offsets
 
 
-def test_what_was_compacted(kafka_jars: Path, tmp_path: Path) -> None:
+def test_compacted_logs(kafka_jars: Path, tmp_path: Path) -> None:
     """The tool accepts holes, and reads deletion horizons."""
     left = compacted(tmp_path)
     out = dump(tmp_path / "orders-0", (".log", ".snapshot"), "--deep-iteration", "--print-data-log")

@@ -149,7 +149,7 @@ def test_levels_rise_alike(kafka_jars: Path, tmp_path: Path) -> None:
     assert not ours.complaints()
 
 
-def test_levels_of_ours_in_their_hands(kafka_jars: Path, tmp_path: Path) -> None:
+def test_levels_of_barnabas_upgraded_by_apache_kafka(kafka_jars: Path, tmp_path: Path) -> None:
     levels = {METADATA: 25, TRANSACTIONS: 1}
     theirs = apache_on(tmp_path)
     ours = BarnabasProcess(tmp_path, SETTINGS, levels)
@@ -191,7 +191,7 @@ def test_a_directory_for_an_older_release(kafka_jars: Path, tmp_path: Path) -> N
     assert not ours.complaints()
 
 
-def test_levels_of_theirs_in_our_hands(kafka_jars: Path, tmp_path: Path) -> None:
+def test_levels_of_apache_kafka_upgraded_by_barnabas(kafka_jars: Path, tmp_path: Path) -> None:
     """Old metadata on two unregistered log directories is upgraded by Barnabas to a level that registers them."""
     where = {"log.dirs": f"{tmp_path}/data,{tmp_path}/more"}
     theirs, ours = apache_on(tmp_path, where, features={METADATA: 7}), barnabas_on(tmp_path, where)

@@ -229,7 +229,7 @@ class Following:
 
 
 @pytest.mark.timeout(300)
-def test_clients_go_on_through_kills_and_another_broker(ours_and_theirs: tuple[Any, ApacheKafka]) -> None:
+def test_clients_continue_through_kills_and_another_broker(ours_and_theirs: tuple[Any, ApacheKafka]) -> None:
     """Records that either broker acknowledged exist once and in order at both; a group's member reads all of them."""
     ours, theirs = ours_and_theirs
     ours.start()

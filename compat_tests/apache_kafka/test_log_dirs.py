@@ -192,7 +192,7 @@ def epochs(bootstrap: str) -> list[tuple[int, int]]:
 
 
 @pytest.mark.timeout(300)
-def test_each_goes_on_with_a_move_that_the_other_began(kafka_jars: Path, tmp_path: Path) -> None:
+def test_each_continues_a_move_that_the_other_began(kafka_jars: Path, tmp_path: Path) -> None:
     """A broker is killed while partitions move; the other one starts on its directories, and completes the moves."""
     one, two = tmp_path / "data", tmp_path / "data2"
     directories = {"log.dirs": f"{one},{two}"}

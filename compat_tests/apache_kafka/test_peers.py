@@ -118,7 +118,7 @@ def test_a_wrong_password(secured: Secured, mechanism: str, caplog: pytest.LogCa
     assert "failed authentication due to: Authentication failed" in caplog.text
 
 
-def test_a_session_is_prolonged_on_its_connection(secured: Secured) -> None:
+def test_a_session_is_extended_on_its_connection(secured: Secured) -> None:
     given = configs(secured, "SCRAM-SHA-512")
     answer, connection = metadata_of(secured.plain, "SASL_SSL", given, seconds=1.5 * SESSION_MS / 1000)
     assert topics(answer) == ["orders"]

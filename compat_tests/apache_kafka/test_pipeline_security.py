@@ -30,7 +30,7 @@ def settings(secured: Secured, listener: str, **said: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("listener", ["tls", "plain", "scram", "oauth"])
-def test_who_proves_himself_is_let_in(secured: Secured, listener: str) -> None:
+def test_authenticated_clients_are_accepted(secured: Secured, listener: str) -> None:
     cluster = Cluster.of(ClientSettings.parse(settings(secured, listener)))
     first = TopicPartition("orders", 0)
     assert cluster.partitions("orders") == [0, 1]

@@ -88,7 +88,7 @@ def min_in_sync(story: Story) -> int:
     return min(len(each.isrs) for each in found.partitions.values())
 
 
-def test_a_minority_changes_nothing_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_minority_commits_nothing_and_loses_nothing(tmp_path: Path) -> None:
     with Combined(tmp_path, [BARNABAS] * 3, FAST) as cluster:
         story = Story(cluster)
         story.create(TOPIC)

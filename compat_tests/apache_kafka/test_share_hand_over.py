@@ -67,7 +67,7 @@ def work(bootstrap: str, expected: Mapping[Place, int], decide: Callable[[Place]
     return found
 
 
-def test_nothing_is_done_twice_and_nothing_is_forgotten(kafka_jars: Path, tmp_path: Path) -> None:
+def test_no_record_is_accepted_twice_or_lost(kafka_jars: Path, tmp_path: Path) -> None:
     """Barnabas is killed, Apache Kafka takes over, and Barnabas again."""
     makers: list[Any] = [barnabas_on, apache_on, barnabas_on]
     pending: dict[Place, int] = {}

@@ -63,7 +63,7 @@ def json_of(bootstrap: str, *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize("standalone", [False, True])
-def test_what_we_format_apache_kafka_serves(tmp_path: Path, standalone: bool) -> None:
+def test_apache_kafka_serves_directories_that_barnabas_formatted(tmp_path: Path, standalone: bool) -> None:
     kafka = node(tmp_path / "node", standalone=standalone)
     config = str(tmp_path / "node" / "server.properties")
     words = ["-c", config, "-t", CLUSTER, "--feature", "transaction.version=1", *["--standalone"][:standalone]]
@@ -85,7 +85,7 @@ def test_what_we_format_apache_kafka_serves(tmp_path: Path, standalone: bool) ->
 
 
 @pytest.mark.parametrize("standalone", [False, True])
-def test_what_apache_kafka_formats_we_serve(tmp_path: Path, standalone: bool) -> None:
+def test_barnabas_serves_directories_that_apache_kafka_formatted(tmp_path: Path, standalone: bool) -> None:
     node(tmp_path / "node", standalone=standalone)
     config = str(tmp_path / "node" / "server.properties")
     words = ["-c", config, "-t", CLUSTER, *["--standalone"][:standalone], "--add-scram", USERS[0]]
@@ -95,7 +95,7 @@ def test_what_apache_kafka_formats_we_serve(tmp_path: Path, standalone: bool) ->
 
 
 @pytest.mark.parametrize("standalone", [False, True])
-def test_what_we_format_we_serve(tmp_path: Path, standalone: bool) -> None:
+def test_barnabas_serves_directories_that_barnabas_formatted(tmp_path: Path, standalone: bool) -> None:
     node(tmp_path / "node", standalone=standalone)
     config = str(tmp_path / "node" / "server.properties")
     words = ["-c", config, "-t", CLUSTER, *["--standalone"][:standalone], "--add-scram", USERS[0]]

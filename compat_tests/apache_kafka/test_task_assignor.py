@@ -24,8 +24,8 @@ def listed(tasks: Mapping[str, frozenset[int]]) -> Listed:
     return {each: sorted(tasks[each]) for each in sorted(tasks)}
 
 
-class Chance:
-    """Returns a random group: members and tasks come and go between two assignments."""
+class RandomGroup:
+    """A random group: members and tasks are added and removed between two assignments."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -77,7 +77,7 @@ class Chance:
 
 def test_the_same_tasks(java_program: JavaProgram) -> None:
     for seed in range(150):
-        group = Chance(seed)
+        group = RandomGroup(seed)
         for _ in range(6):
             found = json.loads(java_program.ask(json.dumps(group.question())))
             assert group.ours() == found, (seed, group.question())

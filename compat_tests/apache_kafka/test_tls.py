@@ -190,7 +190,7 @@ def masked(answer: tuple[int, str]) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("store", ["untrusted.pem", "distrust.pem"])
-def test_what_its_own_trust_store_does_not_trust(pair: Pair, store: str) -> None:
+def test_a_key_store_that_the_trust_store_does_not_trust(pair: Pair, store: str) -> None:
     """Compares messages without the reason, which is the TLS library's."""
     kind = "keystore" if store == "untrusted.pem" else "truststore"
     for answer in pair.alter({f"{P}ssl.{kind}.location": f"{{home}}/{store}"}):

@@ -155,7 +155,7 @@ def shorten(directory: Path) -> dict[str, Any]:
     return last
 
 
-def test_transactions_change_hands(kafka_jars: Path, tmp_path: Path) -> None:
+def test_transactions_continue_at_the_other_broker(kafka_jars: Path, tmp_path: Path) -> None:
     theirs, ours = apache_on(tmp_path), barnabas_on(tmp_path)
     ours.port = theirs.port
     producers, data = Producers(), tmp_path / "data"

@@ -173,7 +173,7 @@ def test_the_java_consumer_does_too(opened: str, filled: Filled) -> None:
     assert consumed.stdout.splitlines() == expected, consumed.stderr
 
 
-def test_apache_kafka_goes_on_with_what_was_recovered(filled: Filled, tmp_path: Path) -> None:
+def test_apache_kafka_continues_on_a_recovered_log(filled: Filled, tmp_path: Path) -> None:
     copy(filled.data, tmp_path / "data", damaged=True)
     broker = BarnabasProcess(tmp_path, {"node.id": "1"}).start()
     try:

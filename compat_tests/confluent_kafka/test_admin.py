@@ -88,7 +88,7 @@ def test_validate_only_makes_nothing(admin: AdminClient, topic: str) -> None:
         (NewTopic("bad-name", 1, 1, config={"no.such.config": "1"}), KafkaError.INVALID_CONFIG),
     ],
 )
-def test_topics_that_cannot_be(admin: AdminClient, wanted: NewTopic, code: int) -> None:
+def test_invalid_topics(admin: AdminClient, wanted: NewTopic, code: int) -> None:
     with refused(code):
         admin.create_topics([wanted])[wanted.topic].result(WAIT_S)
 

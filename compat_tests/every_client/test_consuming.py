@@ -127,7 +127,7 @@ def test_isolation_makes_no_difference_without_transactions(client: Client, topi
     assert [record.value for record in read(consumer, 30)] == values(30)
 
 
-def test_a_waiting_consumer_hears_at_once(client: Client, topic: str) -> None:
+def test_a_waiting_fetch_is_answered_at_once(client: Client, topic: str) -> None:
     client.create_topic(topic)
     producer = client.producer()
     consumer = client.consumer()

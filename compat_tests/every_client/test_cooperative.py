@@ -17,7 +17,7 @@ def client(request: pytest.FixtureRequest, bootstrap: str) -> Iterator[Client]:
         yield made
 
 
-def test_what_a_member_keeps_is_never_taken_away(client: Client, topic: str, group: str) -> None:
+def test_kept_partitions_are_never_revoked(client: Client, topic: str, group: str) -> None:
     client.create_topic(topic, PARTITIONS)
     everything = {(topic, index) for index in range(PARTITIONS)}
     first = client.consumer(group=group, assignor="cooperative-sticky")

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.mark.parametrize("library", sorted(CLIENTS))
-def test_the_living_take_over(own_broker: Callable[..., Running], topic: str, group: str, library: str) -> None:
+def test_the_survivor_takes_over(own_broker: Callable[..., Running], topic: str, group: str, library: str) -> None:
     broker = own_broker({"group.min.session.timeout.ms": "1000"})
     with contextlib.closing(CLIENTS[library](broker.bootstrap)) as client:
         client.create_topic(topic, 4)

@@ -53,7 +53,7 @@ def test_a_new_group_has_committed_nothing(client: Client, topic: str, group: st
     assert consumer.committed((topic, 0)) is None
 
 
-def test_the_next_consumer_goes_on_where_the_last_committed(client: Client, topic: str, group: str) -> None:
+def test_the_next_consumer_continues_at_the_committed_offsets(client: Client, topic: str, group: str) -> None:
     client.create_topic(topic)
     producer = client.producer()
     fill(producer, topic, 10)

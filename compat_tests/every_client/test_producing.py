@@ -76,7 +76,7 @@ def test_idempotent_producer_keeps_order_over_partitions(client: Client, topic: 
         assert values == list(range(index, 3000, 3))
 
 
-def test_two_idempotent_producers_do_not_get_in_each_others_way(client: Client, topic: str) -> None:
+def test_two_idempotent_producers_are_independent(client: Client, topic: str) -> None:
     client.create_topic(topic)
     producers = [client.producer(idempotent=True) for _ in range(2)]
     for n in range(40):
@@ -135,7 +135,7 @@ def test_a_topic_with_a_codec_of_its_own(client: Client, topic: str, compression
     assert [record.timestamp for record in records] == [NOON + n for n in range(len(ODDITIES))]
 
 
-def test_a_topic_comes_into_being_with_its_first_record(client: Client, topic: str) -> None:
+def test_a_topic_is_created_by_its_first_record(client: Client, topic: str) -> None:
     producer = client.producer()
     assert producer.send(topic, b"first").result() == (0, 0)
     assert topic in client.topics()

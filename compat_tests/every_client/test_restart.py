@@ -41,7 +41,7 @@ def test_offsets_configs_and_partitions_survive(
 
 @pytest.mark.parametrize("ending", ["stop", "kill"])
 @pytest.mark.parametrize("library", sorted(CLIENTS))
-def test_connected_clients_go_on(
+def test_connected_clients_continue(
     own_broker: Callable[..., Running], topic: str, group: str, library: str, ending: str
 ) -> None:
     broker = own_broker()

@@ -50,7 +50,7 @@ def of_an_offset(client, servers):
 
 
 @pytest.mark.parametrize("rule", ROWS)
-def test_what_clients_are_seen_to_do(request, running, with_tls, client, rule):
+def test_the_behaviour_of_clients(request, running, with_tls, client, rule):
     broker = with_tls if "tls=" in rule else running
     broker.reset()
     broker.create_topic(TOPIC)

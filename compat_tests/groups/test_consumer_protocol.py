@@ -104,7 +104,9 @@ def test_more_members_than_partitions(quick_client: ConfluentClient, members: Gr
     assert members.offences == []
 
 
-def test_a_partition_is_taken_before_it_is_given(quick_client: ConfluentClient, members: Group, topic: str) -> None:
+def test_a_partition_is_revoked_before_it_is_assigned(
+    quick_client: ConfluentClient, members: Group, topic: str
+) -> None:
     """A member that does not poll revokes nothing: until it does, no other member gets its partitions."""
     quick_client.create_topic(topic, 2)
     first, second = members.member("first"), members.member("second")
@@ -118,7 +120,7 @@ def test_a_partition_is_taken_before_it_is_given(quick_client: ConfluentClient, 
     assert members.offences == []
 
 
-def test_the_living_take_over(quick_client: ConfluentClient, members: Group, topic: str) -> None:
+def test_the_survivor_takes_over(quick_client: ConfluentClient, members: Group, topic: str) -> None:
     quick_client.create_topic(topic, 4)
     members.configure(consumer_session_timeout_ms="1500")
     command = [sys.executable, "-W", "ignore", "-m", "compat_tests.groups.member", members.bootstrap]
@@ -191,7 +193,7 @@ def test_a_subscription_to_a_pattern(quick_client: ConfluentClient, members: Gro
     poll_until([member], lambda: member.assignment() == wanted, "what is deleted is gone")
 
 
-def test_a_pattern_that_is_none(quick_client: ConfluentClient, members: Group, topic: str) -> None:
+def test_an_invalid_pattern(quick_client: ConfluentClient, members: Group, topic: str) -> None:
     member = members.member("a")
     member.subscribe([f"^({topic})\\1"])  # librdkafka supports this, RE2 does not
     with pytest.raises(KafkaException) as raised:
@@ -218,7 +220,7 @@ def test_a_subscription_and_its_topics_change(quick_client: ConfluentClient, mem
     poll_until([member], lambda: member.assignment() == {(first, 0)}, "the other one")
 
 
-def test_the_next_member_goes_on_where_the_last_committed(
+def test_the_next_member_continues_at_the_committed_offsets(
     quick_client: ConfluentClient, members: Group, topic: str
 ) -> None:
     quick_client.create_topic(topic, 2)
@@ -248,7 +250,7 @@ def test_a_consumer_that_commits_by_itself(quick_client: ConfluentClient, member
     assert second.committed((topic, 0)) == 10
 
 
-def test_what_an_admin_sees_and_may(quick_client: ConfluentClient, members: Group, topic: str) -> None:
+def test_an_admin_describes_and_aborts_transactions(quick_client: ConfluentClient, members: Group, topic: str) -> None:
     quick_client.create_topic(topic, 2)
     fill(quick_client, topic, [b"0", b"1"], 2)
     admin, group = quick_client.admin, members.group_id
@@ -296,7 +298,7 @@ def refuse(places: Sequence[TopicPartition]) -> None:
             raise KafkaException(place.error)
 
 
-def test_who_does_not_poll_is_out(quick_client: ConfluentClient, members: Group, topic: str) -> None:
+def test_a_member_that_does_not_poll_is_removed(quick_client: ConfluentClient, members: Group, topic: str) -> None:
     """The member leaves, others get its partitions, and its commit fails; it may rejoin."""
     quick_client.create_topic(topic, 2)
     fill(quick_client, topic, [b"0", b"1"], 2)

@@ -147,7 +147,7 @@ def test_a_consumer_group_goes_on(own_group: tuple[Running, Group], topic: str) 
 
 
 @pytest.mark.timeout(180 + 10 * ROUNDS)
-def test_a_share_group_goes_on(own_group: tuple[Running, Group], topic: str) -> None:
+def test_a_share_group_continues(own_group: tuple[Running, Group], topic: str) -> None:
     broker, group = own_group
     group.configure(share_auto_offset_reset="earliest")
     heard: list[set[int]] = [set() for _ in range(PARTITIONS)]

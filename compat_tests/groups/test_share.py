@@ -98,7 +98,7 @@ def test_each_record_is_taken_once(quick_client: ConfluentClient, shared: Group,
     assert {count for _, _, count in found} == {1}
 
 
-def test_what_is_released_comes_again_and_what_is_rejected_does_not(
+def test_released_records_are_delivered_again_and_rejected_ones_are_not(
     quick_client: ConfluentClient, shared: Group, topic: str
 ) -> None:
     quick_client.create_topic(topic)
@@ -118,7 +118,7 @@ def test_what_is_released_comes_again_and_what_is_rejected_does_not(
     assert numbers(collect([consumer], bool)) == [99]
 
 
-def test_a_record_is_given_up_after_so_many_tries(quick_client: ConfluentClient, shared: Group, topic: str) -> None:
+def test_a_record_is_archived_at_the_delivery_limit(quick_client: ConfluentClient, shared: Group, topic: str) -> None:
     quick_client.create_topic(topic)
     shared.configure(share_delivery_count_limit="2")
     fill(quick_client, topic, 3)
@@ -170,7 +170,9 @@ def test_two_members_share_one_partition(quick_client: ConfluentClient, shared: 
     assert {count for _, _, count in found} == {1}
 
 
-def test_what_the_dead_held_is_given_to_the_living(quick_client: ConfluentClient, shared: Group, topic: str) -> None:
+def test_records_of_a_killed_member_are_delivered_to_another(
+    quick_client: ConfluentClient, shared: Group, topic: str
+) -> None:
     quick_client.create_topic(topic)
     shared.configure(share_session_timeout_ms="1500", share_record_lock_duration_ms="60000")
     fill(quick_client, topic, 5)
@@ -190,7 +192,7 @@ def test_what_the_dead_held_is_given_to_the_living(quick_client: ConfluentClient
     assert numbers(found) == list(range(5))
 
 
-def test_who_closes_gives_back_what_it_held(quick_client: ConfluentClient, shared: Group, topic: str) -> None:
+def test_a_member_that_closes_releases_its_records(quick_client: ConfluentClient, shared: Group, topic: str) -> None:
     quick_client.create_topic(topic)
     fill(quick_client, topic, 5)
     first, second = shared.sharer(), shared.sharer()

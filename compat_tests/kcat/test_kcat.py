@@ -55,7 +55,7 @@ def test_the_cluster_is_listed(kcat, topic: str, bootstrap: str) -> None:
     assert described["partitions"][0]["leader"] == listed["brokers"][0]["id"]
 
 
-def test_a_group_goes_on_where_it_was(kcat, topic: str, group: str) -> None:
+def test_a_group_continues_at_its_committed_offsets(kcat, topic: str, group: str) -> None:
     kcat("-P", "-t", topic, stdin="one\ntwo\nthree\n")
     reset = ["-X", "auto.offset.reset=earliest", "-X", "session.timeout.ms=6000"]
     assert kcat("-G", group, *reset, "-c", "2", "-q", topic) == "one\ntwo\n"

@@ -73,7 +73,7 @@ def run(bootstrap: str, version: str) -> Run:
     return lambda *arguments: run_with(folder, PROGRAM, bootstrap, *map(str, arguments))
 
 
-def test_what_it_writes_all_read(run: Run, bootstrap: str, topic: str, version: str) -> None:
+def test_all_clients_read_its_records(run: Run, bootstrap: str, topic: str, version: str) -> None:
     assert run("write", topic) == [["sent", str(n)] for n in range(40)]
     found = read(bootstrap, topic, 40)
     assert [plain(each) for each in found] == [
@@ -113,7 +113,9 @@ def test_a_limit_that_is_too_low(run: Run, bootstrap: str, topic: str, version: 
         assert [words[3] for words in found] == ["x" * 500]
 
 
-def test_a_group_goes_on_where_it_was(run: Run, bootstrap: str, topic: str, group: str, version: str) -> None:
+def test_a_group_continues_at_its_committed_offsets(
+    run: Run, bootstrap: str, topic: str, group: str, version: str
+) -> None:
     write(bootstrap, topic, [(None, str(n), T0) for n in range(4)], "gzip")
     first = run("group", topic, group, 4)
     assert [words[3] for words in first[:-1]] == list("0123")

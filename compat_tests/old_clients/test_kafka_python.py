@@ -136,7 +136,7 @@ def test_it_reads_what_is_written_today(run: Run, bootstrap: str, topic: str, ol
     assert middle == found[7:]
 
 
-def test_a_group_goes_on_where_it_was(
+def test_a_group_continues_at_its_committed_offsets(
     run: Run, bootstrap: str, topic: str, group: str, old: tuple[str, tuple[int, ...]]
 ) -> None:
     write(bootstrap, topic, [(None, str(n), T0) for n in range(10)], "gzip")
@@ -148,7 +148,9 @@ def test_a_group_goes_on_where_it_was(
     assert second["committed"] == 8
 
 
-def test_where_a_topic_begins_and_ends(run: Run, bootstrap: str, topic: str, old: tuple[str, tuple[int, ...]]) -> None:
+def test_start_and_end_offsets_of_a_topic(
+    run: Run, bootstrap: str, topic: str, old: tuple[str, tuple[int, ...]]
+) -> None:
     write(bootstrap, topic, [(None, str(n), T0 + n) for n in range(5)], "gzip")
     has_times = old[1] >= (0, 10, 1)
     (found,) = run({"do": "offsets", "topic": topic} | ({"timestamp": T0 + 3} if has_times else {}))

@@ -51,7 +51,9 @@ def test_zstd_is_refused(bootstrap: str, topic: str, old: dict[str, Any]) -> Non
         read(bootstrap, topic, 1, **old)
 
 
-def test_a_group_goes_on_where_it_was(bootstrap: str, topic: str, group: str, old: dict[str, Any]) -> None:
+def test_a_group_continues_at_its_committed_offsets(
+    bootstrap: str, topic: str, group: str, old: dict[str, Any]
+) -> None:
     if old["broker.version.fallback"] == "0.8.2":
         pytest.skip("groups' members are told of each other from 0.9 on")
     write(bootstrap, topic, [(None, str(n), T0) for n in range(6)], "gzip")

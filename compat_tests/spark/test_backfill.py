@@ -61,7 +61,7 @@ def records() -> list[Made]:
 
 
 @pytest.mark.parametrize("format", ["parquet", "delta"])
-def test_what_was_exported_comes_back_as_it_was(
+def test_an_export_is_written_back_unchanged(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path, format: str
 ) -> None:
     sent = made(topic, 1_200, partitions=3)
@@ -132,7 +132,7 @@ def test_a_range_of_times_and_offsets(
     assert committed(bootstrap, topic) == wanted
 
 
-def test_what_cannot_come_back_as_it_was_is_refused(
+def test_what_cannot_be_written_back_unchanged_is_refused(
     spark: SparkSession, bootstrap: str, topic: str, records: list[Made], tmp_path: Path
 ) -> None:
     def backfill(source: str, **said: object) -> None:

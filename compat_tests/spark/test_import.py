@@ -223,9 +223,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_what_cannot_be_imported(
-    spark: SparkSession, bootstrap: str, target: str, tmp_path: Path, table: Table
-) -> None:
+def test_errors_of_an_import(spark: SparkSession, bootstrap: str, target: str, tmp_path: Path, table: Table) -> None:
     table.add(0, 1)
     for changes, said in MISTAKES:
         options = ImportOptions(

@@ -259,7 +259,7 @@ def finished(query: StreamingQuery) -> StreamingQuery:
     return query
 
 
-def test_a_stream_goes_on_where_it_was(
+def test_a_stream_continues_at_its_checkpoint(
     copying: Callable[..., StreamingQuery], read: Callable[..., DataFrame], new_topic: Callable[[str], str],
     bootstrap: str,
 ) -> None:  # fmt: skip
@@ -296,7 +296,7 @@ def test_a_whole_result_is_written_with_each_batch(
     ]  # fmt: skip
 
 
-def test_a_query_of_sparks_connector_goes_on_with_ours(
+def test_a_query_of_sparks_connector_continues_with_ours(
     connector: SparkSession, bootstrap: str, new_topic: Callable[[str], str], tmp_path: Path
 ) -> None:
     """Offsets have the same form, and ours have the topic id too: ours reads theirs, but not the reverse."""

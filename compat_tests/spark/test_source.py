@@ -126,7 +126,7 @@ def test_a_batch_from_one_time_to_another(spark: SparkSession, bootstrap: str, t
     assert [int(bytes(row.value)) for row in rows] == [35, 37, 39]
 
 
-def test_a_stream_goes_on_where_it_was_with_partitions_and_topics_that_are_new(
+def test_a_stream_continues_at_its_checkpoint_with_new_partitions_and_topics(
     spark: SparkSession, bootstrap: str, topic: str, group: str, tmp_path: Path
 ) -> None:
     create(bootstrap, topic, partitions=2)

@@ -66,7 +66,7 @@ def code(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
-def test_sql_joins_a_stream_with_a_table_and_bad_records_go_apart(
+def test_sql_joins_a_stream_with_a_table_and_bad_records_are_dead_letters(
     once: Callable[..., int], spark: SparkSession, bootstrap: str, name: str, tmp_path: Path
 ) -> None:
     """The job then continues as a stream; it joins with the newest values as of its start."""

@@ -116,7 +116,7 @@ def test_types_that_only_avro_has(spark: SparkSession) -> None:
     assert rows == [{**row, "either": either, "later": "as it was"} for either in sides]
 
 
-def test_bad_values_fail_are_null_or_go_apart(spark: SparkSession) -> None:
+def test_bad_values_fail_are_null_or_are_split_off(spark: SparkSession) -> None:
     values = [b'{"id": 1}', b'{"id": "x"}', b"", None, b"null", b"[1]", b"\xff"]
     frame = spark.createDataFrame(
         [("orders", 3, at, value) for at, value in enumerate(values)],
@@ -140,7 +140,7 @@ def test_bad_values_fail_are_null_or_go_apart(spark: SparkSession) -> None:
         decode_value(frame, "other", proto).collect()
 
 
-def test_what_is_missing_is_said_before_anything_runs(spark: SparkSession) -> None:
+def test_missing_options_are_reported_at_the_start(spark: SparkSession) -> None:
     frame = orders(spark)
     bytes_ = spark.createDataFrame([], "value BINARY")
     for run, complaint in [

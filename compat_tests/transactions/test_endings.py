@@ -90,7 +90,7 @@ def test_an_open_transaction_outlives_its_broker(
 
 
 @pytest.mark.parametrize("ending", ["stop", "kill"])
-def test_what_nobody_ends_is_aborted_in_time(
+def test_an_abandoned_transaction_times_out(
     own_broker: Callable[..., Running], topic: str, name: str, ending: str
 ) -> None:
     """The producer is killed, the broker is restarted before the timeout: the broker has to abort the transaction."""
@@ -176,7 +176,7 @@ def ledger(client: Client, topic: str, transactional_id: str, fire: Fire) -> lis
 
 @pytest.mark.timeout(120 + 5 * ROUNDS)
 @pytest.mark.parametrize("library", sorted(CLIENTS))
-def test_transactions_are_whole_whatever_happens_to_the_broker(
+def test_transactions_are_atomic_over_kills_and_restarts(
     own_broker: Callable[..., Running], topic: str, name: str, library: str
 ) -> None:
     broker = own_broker()

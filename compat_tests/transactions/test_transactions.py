@@ -69,7 +69,7 @@ def test_several_transactions_over_several_partitions(client: Client, topic: str
         assert [consumer.bounds(place) for place in places] == [(0, end) for end in ends]
 
 
-def test_who_waits_at_an_open_transaction_goes_on_when_it_is_committed(client: Client, topic: str, name: str) -> None:
+def test_a_reader_at_an_open_transaction_continues_after_its_commit(client: Client, topic: str, name: str) -> None:
     client.create_topic(topic)
     producer, plain = client.transactional(name), client.producer()
     plain.send(topic, b"before").result()
@@ -94,7 +94,7 @@ def test_who_waits_at_an_open_transaction_goes_on_when_it_is_committed(client: C
         assert [record.value for record in read(patient, 1)] == [value]
 
 
-def test_an_aborted_one_is_passed_over(client: Client, topic: str, name: str) -> None:
+def test_an_aborted_transaction_is_skipped(client: Client, topic: str, name: str) -> None:
     client.create_topic(topic)
     producer = client.transactional(name)
     producer.begin()
@@ -210,7 +210,7 @@ def test_offsets_come_with_the_transaction(client: Client, topic: str, group: st
     assert [record.value for record in read(successor, 3)] == [b"7", b"8", b"9"]
 
 
-def test_who_takes_over_waits_for_pending_offsets(client: Client, topic: str, group: str, name: str) -> None:
+def test_the_next_owner_waits_for_pending_offsets(client: Client, topic: str, group: str, name: str) -> None:
     if client.name == "aiokafka":
         pytest.skip("aiokafka does not ask for stable offsets (OffsetFetch 3)")
     client.create_topic(topic)
