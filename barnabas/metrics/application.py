@@ -3,16 +3,28 @@
 Knows nothing of what is measured.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from barnabas.server.http import Application
+
+
+class Collected:
+    """What a registry had at one moment, as a registry that an encoder can read."""
+
+    def __init__(self, metrics: list[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterator[Metric]:
+        return iter(self._metrics)
 
 
 def new_application(registry: CollectorRegistry, unready: Callable[[], str | None]) -> Application:
@@ -23,7 +35,9 @@ def new_application(registry: CollectorRegistry, unready: Callable[[], str | Non
 
     async def metrics(request: Request) -> Response:
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(registry), headers={"content-type": content_type})
+        # What is collected must not change meanwhile; to format it takes longer, and holds nobody up in a thread.
+        text = await run_in_threadpool(encode, Collected(list(registry.collect())))
+        return Response(text, headers={"content-type": content_type})
 
     async def live(request: Request) -> Response:
         return JSONResponse({"status": "live"})
