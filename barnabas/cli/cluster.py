@@ -35,8 +35,22 @@ node_argument = click.argument("node", type=click.IntRange(1), metavar="ID")
     "--port", type=click.IntRange(0, 65535), default=0, help="Of node 1; the others follow. Default: free ports."
 )
 @click.option("--override", multiple=True, metavar="NAME=VALUE", help="A property of all nodes; may be repeated.")
+@click.option(
+    "--ready-file",
+    type=click.Path(dir_okay=False),
+    help="Write addresses and process ids there, as JSON, once all nodes answer.",
+)
+@click.option("--parent-pid", type=int, metavar="PID", help="Stop when that process ends, such as a test run.")
 @click.pass_context
-def cluster(context: click.Context, nodes: int, directory: Path | None, port: int, override: tuple[str, ...]) -> None:
+def cluster(
+    context: click.Context,
+    nodes: int,
+    directory: Path | None,
+    port: int,
+    override: tuple[str, ...],
+    ready_file: str | None,
+    parent_pid: int | None,
+) -> None:
     """Start a cluster on this machine, each node as a process of its own, until Ctrl-C.
 
     All nodes are brokers, and the first three are controllers, too; of two nodes, the first one is. With --dir,
@@ -55,10 +69,13 @@ def cluster(context: click.Context, nodes: int, directory: Path | None, port: in
         if directory is None:
             temporary = TemporaryDirectory(prefix="barnabas-cluster-", ignore_cleanup_errors=True)
             directory = Path(cleanup.enter_context(temporary))
-        _run(directory.absolute(), nodes, port, override)
+        _run(directory.absolute(), nodes, port, override, ready_file, parent_pid)
 
 
-def _run(directory: Path, nodes: int, port: int, override: tuple[str, ...]) -> None:
+def _run(
+    directory: Path, nodes: int, port: int, override: tuple[str, ...], ready_file: str | None, parent_pid: int | None
+) -> None:
+    from barnabas.cli import ready_files
     from barnabas.cli.local_cluster.layout import lay_out
     from barnabas.cli.local_cluster.supervisor import NodeFailed, Supervisor
     from barnabas.cli.serve import SNIPPET
@@ -68,6 +85,8 @@ def _run(directory: Path, nodes: int, port: int, override: tuple[str, ...]) -> N
     from barnabas.server.run import loop_factory
 
     def ready() -> None:
+        if ready_file is not None:
+            ready_files.write_cluster(ready_file, [node.ready for node in files])
         address = files[0].address
         which = "node" if nodes == 1 else "nodes"
         click.echo(
@@ -76,10 +95,12 @@ def _run(directory: Path, nodes: int, port: int, override: tuple[str, ...]) -> N
         )
 
     try:
+        if ready_file is not None:
+            ready_files.remove(ready_file)
         files = lay_out(directory, nodes, parse_overrides(override), port)
         supervisor = Supervisor(directory, files, (), lambda text: click.echo(text, err=True))
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(supervisor.run(ready))
+            runner.run(supervisor.run(ready, parent_pid))
     except (ConfigError, FormatError, NodeFailed, OSError) as error:
         raise click.ClickException(str(error)) from None
 

@@ -1,5 +1,5 @@
-"""The ready file (``barnabas serve --ready-file``): tells the program that has started a broker its addresses and
-process id.
+"""The ready file (``barnabas serve --ready-file``, ``barnabas cluster --ready-file``): tells the program that has
+started a broker or a cluster its addresses and process ids.
 
 Knows nothing of who reads it. The file is created atomically once the broker answers requests.
 """
@@ -7,7 +7,9 @@ Knows nothing of who reads it. The file is created atomically once the broker an
 import contextlib
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from barnabas import __version__
 from barnabas.server.server import Server
@@ -33,6 +35,20 @@ def write(path: str, server: Server, bootstrap_servers: str | None) -> None:
         "cluster_id": server.node.cluster_id,
         "version": __version__,
     }
+    _write(path, found)
+
+
+def write_cluster(path: str, nodes: Iterable[Path]) -> None:
+    """Writes the file of a cluster. :raises OSError: it cannot be written, or that of a node cannot be read
+
+    :param nodes: the files of its nodes
+    """
+    found = [json.loads(node.read_text("utf-8")) for node in nodes]
+    servers = [node["bootstrap_servers"] for node in found if node["bootstrap_servers"] is not None]
+    _write(path, {"bootstrap_servers": ",".join(servers), "pid": os.getpid(), "nodes": found})
+
+
+def _write(path: str, found: Any) -> None:
     temporary = Path(f"{path}.{os.getpid()}.tmp")
     temporary.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
     temporary.replace(path)

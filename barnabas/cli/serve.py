@@ -199,8 +199,8 @@ def _run(properties: dict[str, str], features: dict[str, int], options: Options,
         ready_files.remove(ready_file)
 
         def is_ready(server: Server) -> None:
-            ready(server)
             ready_files.write(ready_file, server, client_address(server) if config.is_broker else None)
+            ready(server)
 
     pid = None if parent is None else int(parent)
     return run(config, is_ready, features, new_server=new_server, parent_pid=pid)

@@ -1,11 +1,13 @@
 """``barnabas cluster``: nodes as processes, which are stopped, killed and started by their ids."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 
 import pytest
 from click.testing import CliRunner
@@ -187,6 +189,23 @@ def test_nodes_end_with_the_process_that_started_them():
         processes = [process for process, _ in running.processes().values()]
         running.process.kill()
         until(lambda: not any(map(is_alive, processes)))
+
+
+def test_the_ready_file_says_where_the_nodes_are_and_the_cluster_ends_with_its_parent(tmp_path):
+    file = tmp_path / "ready.json"
+    parent = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    options = ("--nodes", "2", "--ready-file", str(file), "--override", "barnabas.admin.listener=127.0.0.1:0")
+    with Running(*options, "--parent-pid", str(parent.pid)) as running:
+        ready = json.loads(file.read_text())
+        assert ready["pid"] == running.process.pid
+        processes = running.processes()
+        assert {node["node_id"]: (node["pid"], node["bootstrap_servers"]) for node in ready["nodes"]} == processes
+        assert ready["bootstrap_servers"] == ",".join(address for _, address in processes.values())
+        for node in ready["nodes"]:
+            with urllib.request.urlopen(node["admin"], timeout=LONGEST_S) as answer:
+                assert json.load(answer)["node_id"] == node["node_id"]
+        parent.communicate(b"\n", LONGEST_S)
+        assert running.process.wait(LONGEST_S) == 0
 
 
 def test_a_node_that_cannot_start_is_told(tmp_path):

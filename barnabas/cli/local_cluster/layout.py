@@ -66,6 +66,11 @@ class NodeFiles(NamedTuple):
     def log(self) -> Path:
         return self.home / "node.log"
 
+    @property
+    def ready(self) -> Path:
+        """The file that the node writes once it answers (:mod:`barnabas.cli.ready_files`)."""
+        return self.home / "ready.json"
+
     def settings(self) -> BrokerConfig:
         """Returns the settings in the properties file.
 

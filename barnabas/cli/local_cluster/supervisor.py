@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from barnabas.cli.local_cluster.layout import NodeFiles
+from barnabas.server.parent import when_it_ends
 from barnabas.server.run import when_told_to_stop
 
 CONTROL_FILE = "control"
@@ -61,6 +62,7 @@ class NodeProcess:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *("-m", "barnabas.cli.local_cluster.node", str(self.files.properties), *self._arguments),
+                *("--ready-file", str(self.files.ready)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
@@ -117,14 +119,17 @@ class Supervisor:
         self._directory = directory
         self._nodes = {files.node_id: NodeProcess(files, arguments, report) for files in nodes}
 
-    async def run(self, ready: Callable[[], object]) -> None:
+    async def run(self, ready: Callable[[], object], parent_pid: int | None = None) -> None:
         """Runs the cluster until SIGTERM or SIGINT. ``ready`` is called once all nodes answer.
 
+        :param parent_pid: a process; the cluster stops when it ends
         :raises NodeFailed: a node does not start
         :raises OSError: the socket for commands cannot be created
         """
         stopping = asyncio.Event()
         when_told_to_stop(asyncio.get_running_loop(), stopping.set)
+        if parent_pid is not None:
+            when_it_ends(parent_pid, asyncio.get_running_loop(), stopping.set)
         ended = asyncio.create_task(stopping.wait())
         with ExitStack() as cleanup:
             server = await self._listen(cleanup)
