@@ -6,13 +6,18 @@ as Confluent's serializers do; it is stored as text.
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    FileDescriptorSet,
+)
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
@@ -85,19 +90,32 @@ def _as_text(text: str, references: dict[str, str]) -> str:
         return text
     file = FileDescriptorProto.FromString(base64.b64decode(text))
     file.name = FILE
+    if _has_groups(file.message_type, file.extension):
+        raise ValueError("its groups cannot be printed: send its text, not its descriptor")
     imports = "".join(f'import public "{each}";' for each in file.dependency)  # protoc warns of unused ones
     imported = _compiled(f'syntax = "proto3"; {imports}', references)
     return printed(_with_options(file, {**imported, FILE: file}), is_absolute=True)
+
+
+def _has_groups(messages: Iterable[DescriptorProto], extensions: Iterable[FieldDescriptorProto]) -> bool:
+    """Returns whether a field, or one within these messages, is a group of proto2."""
+    return any(each.type == FieldDescriptorProto.TYPE_GROUP for each in extensions) or any(
+        _has_groups(each.nested_type, (*each.field, *each.extension)) for each in messages
+    )
 
 
 def _with_options(file: FileDescriptorProto, files: Files) -> FileDescriptorProto:
     """Returns a descriptor whose custom options, which it or its imports declare, are fields.
 
     :param files: its imports and itself, each after those that it needs
+    :raises ValueError: it is not valid
     """
     pool = DescriptorPool()
-    for each in files.values():
-        pool.Add(each)
+    try:
+        for each in files.values():
+            pool.Add(each)
+    except TypeError as why:
+        raise ValueError(str(why)) from None
     try:
         kind = pool.FindMessageTypeByName(FileDescriptorProto.DESCRIPTOR.full_name)
     except KeyError:  # without an import of it there are no custom options

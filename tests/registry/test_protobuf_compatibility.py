@@ -175,3 +175,18 @@ def test_custom_options_are_kept_of_texts_and_descriptors():
     assert (again.canonical, again.file) == (schema.canonical, schema.file)
     importing = parse(proto('import "m.proto"; message N { M m = 1; }'), [("m.proto", schema.formatted("serialized"))])
     assert importing.files["m.proto"].message_type == schema.file.message_type
+
+
+def test_groups_are_kept_as_text_and_refused_as_a_descriptor():
+    text = proto("message M { optional group G = 1 { optional int32 a = 1; } }", syntax="proto2")
+    schema = parse(text, [])
+    assert schema.canonical == text
+    with pytest.raises(RegistryError, match="groups"):
+        parse(schema.formatted("serialized"), [])
+
+
+def test_a_descriptor_that_is_not_valid_is_refused():
+    found = parse(proto("message M { int32 a = 1; }"), []).file
+    found.message_type[0].field[0].number = -1
+    with pytest.raises(RegistryError):
+        parse(base64.b64encode(found.SerializeToString()).decode(), [])
