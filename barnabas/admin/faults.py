@@ -88,7 +88,7 @@ def _given(request: AdminRequest, body: dict[str, Any]) -> dict[str, Any]:
 async def add(request: AdminRequest) -> Answer:
     """Sets a rule (JSON), or those of a script (text, or YAML).
 
-    Clients such as curl, and ``fetch`` of JavaScript, say nothing true of a body unless they are told its content type.
+    Clients such as curl, and ``fetch`` of JavaScript, send a wrong content type by default.
     """
     kind = request.http.headers.get("content-type", "").partition(";")[0]
     faults, text = request.controls.faults, (await request.http.body()).decode()

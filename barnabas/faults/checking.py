@@ -135,7 +135,7 @@ def _about_actions(named: Named, action: Action) -> Iterator[str]:
     if action.correlation_id == 0:
         yield "correlation_id is by how much it is wrong: not 0"
     if action.handled and named.error is None:
-        yield "handled=True says that the handler runs before an error is told: name the error"
+        yield "handled=True runs the handler before it answers an error: name the error"
     needed = LEADER_APIS if action.leader is not None else ("FindCoordinator",) if action.coordinator else ()
     if needed and (named.api is None or api_name(named.api.key) not in needed):
         yield f"only answers to {' and '.join(needed)} say that: api={needed[0]!r}"

@@ -84,6 +84,8 @@ class Transactions:
 
     def commit(self, high_watermark: int) -> None:
         """Removes the ended transactions whose markers are below ``high_watermark``."""
+        if not self.ended:
+            return
         for first_offset in [first for first, marker in self.ended.items() if marker < high_watermark]:
             del self.ended[first_offset]
 

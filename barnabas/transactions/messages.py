@@ -28,7 +28,11 @@ def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     """Groups the indexes of partitions by topic, as requests and records list them."""
     topics: dict[str, list[int]] = {}
     for topic, index in partitions:
-        topics.setdefault(topic, []).append(index)
+        indexes = topics.get(topic)
+        if indexes is None:
+            topics[topic] = [index]
+        else:
+            indexes.append(index)
     return topics
 
 
@@ -84,7 +88,7 @@ class InitResult(NamedTuple):
 
 
 class EndResult(NamedTuple):
-    """The result of an EndTxn: the id and epoch to go on with, which clients get from version 5 on."""
+    """The result of an EndTxn: the id and epoch to continue with, which clients get from version 5 on."""
 
     error: KafkaError | None
     producer_id: int = NO_PRODUCER_ID

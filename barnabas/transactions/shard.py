@@ -415,7 +415,7 @@ class TransactionShard:
 
 
 def _ended(facts: Facts, client_version: int) -> EndResult:
-    """Returns the id and epoch to go on with. A client of version 0 keeps its epoch, and gets neither."""
+    """Returns the id and epoch to continue with. A client of version 0 keeps its epoch, and gets neither."""
     if client_version < EPOCH_RISES:
         return EndResult(None)
     return EndResult(None, facts.producer_id, facts.producer_epoch)

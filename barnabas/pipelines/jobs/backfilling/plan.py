@@ -60,7 +60,7 @@ class Plan(NamedTuple):
         for name, value in what.items():
             if self.what.get(name) != value:
                 raise ValueError(
-                    f"{name} is {value!r}, but was {self.what.get(name)!r} when this backfill began: go on with that, "
+                    f"{name} is {value!r}, but was {self.what.get(name)!r} when this backfill began: use that, "
                     "or begin another with a new checkpoint"
                 )
 

@@ -179,9 +179,9 @@ class Planner:
     def _check_ids(self, made_again: Collection[str]) -> None:
         if made_again and self._spec.fail_on_data_loss:
             raise DataLoss(
-                f"topic {', '.join(sorted(made_again))} of {self._spec.source_alias} was deleted and made again: "
-                "records of the first may not have been mirrored. With fail_on_data_loss=false the mirror goes on with "
-                "the new one, behind the records of the old"
+                f"topic {', '.join(sorted(made_again))} of {self._spec.source_alias} was deleted and created again: "
+                "records of the old topic may not have been mirrored. With fail_on_data_loss=false the mirror "
+                "continues with the new one, after the records of the old one"
             )
 
 
