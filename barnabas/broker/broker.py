@@ -172,6 +172,7 @@ class Broker(Node):
 
     def _registered(self, done: Done) -> None:
         self._is_registered = True
+        self.hosting.registered()
         self._report_directories()
         self.coordinators.start()
         self.metadata.snapshots.spare_the_next_start()

@@ -203,6 +203,11 @@ class Hosting:
     def _is_leaving(self, of_image: PartitionImage) -> bool:
         return self._node_id not in of_image.isr and self._node.lifecycle.state is State.PENDING_CONTROLLED_SHUTDOWN
 
+    def registered(self) -> None:
+        """Fetches what this broker follows, from the registration on."""
+        if self._fetchers is not None:
+            self._fetchers.registered()
+
     def _stop_fetching(self, partition: Partition) -> None:
         if self._fetchers is not None:
             self._fetchers.stop(partition)

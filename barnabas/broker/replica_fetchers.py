@@ -132,6 +132,15 @@ class ReplicaFetchers:
             known.running.fetcher.remove(key)
             self._start(key, known.partition, known.leader)
 
+    def registered(self) -> None:
+        """Starts all fetchers: the broker has an epoch now.
+
+        Without one, the leader would take the fetches for those of the incarnation that is registered still, and the
+        broker would be in the ISR until the controller fences that one (KIP-903).
+        """
+        for running in self._fetchers.values():
+            running.run_soon()
+
     def close(self) -> None:
         """Stops all fetchers."""
         for running in self._fetchers.values():
@@ -184,7 +193,7 @@ class Running:
     def _run(self) -> None:
         """Appends the fetched records, a part in each turn of the loop, and then sends the next request."""
         self._timer, self._is_soon = None, False
-        if self._is_closed or self._is_sending:
+        if self._is_closed or self._is_sending or self._broker.lifecycle.epoch < 0:
             return
         clock, fetcher = self._broker.clock, self.fetcher
         now = clock.monotonic()

@@ -5,6 +5,9 @@ from kafka import KafkaAdminClient
 
 from barnabas.errors import TopicAlreadyExists, UnknownTopicOrPartition
 from barnabas.testing import Cluster
+from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from tests.raw import Client
 
 # Fencing takes a session's time, so shorter sessions make these tests faster.
 SESSIONS = {"broker.heartbeat.interval.ms": 100, "broker.session.timeout.ms": 1000}
@@ -105,3 +108,37 @@ def test_the_active_controller_is_killed():
         cluster.create_topic("at-last")
         names = [set(cluster.broker(node).image.topics_by_name) for node in cluster.node_ids]
         assert names == [{"before", "after", "at-last"}] * 2
+
+
+def test_a_reassignment_goes_on_under_another_controller():
+    with Cluster(3, controllers=3) as cluster:
+        ask(cluster, CreateTopicsRequest(topics=[moved(1, 2)], timeout_ms=5000, validate_only=False), 7)
+        cluster.kill(3)  # so that it cannot be done
+        ask(cluster, AlterPartitionReassignmentsRequest(timeout_ms=5000, topics=[to(1, 3)]), 0)
+        begun, killed = cluster.partition("moved"), cluster.active_controller
+        assert (begun.adding, begun.removing) == ((3,), (2,))
+        cluster.kill(killed)
+        cluster.wait_until(lambda: cluster._controlling() != [])
+        assert cluster.active_controller != killed
+        assert cluster.partition("moved").is_reassigning
+        cluster.start(3)
+        cluster.wait_until(lambda: not cluster._active.image.partition("moved", 0).is_reassigning)
+        assert cluster.partition("moved").replicas == (1, 3)
+        assert set(cluster.partition("moved").isr) == {1, 3}
+
+
+def ask(cluster, request, version):
+    """Sends a request to broker 1."""
+    with Client(int(cluster.address(1).rpartition(":")[2])) as client:
+        return client.ask(request, version)
+
+
+def moved(*replicas):
+    kind = CreateTopicsRequest.CreatableTopic
+    placed = [kind.CreatableReplicaAssignment(partition_index=0, broker_ids=list(replicas))]
+    return kind(name="moved", num_partitions=-1, replication_factor=-1, assignments=placed, configs=[])
+
+
+def to(*replicas):
+    kind = AlterPartitionReassignmentsRequest.ReassignableTopic
+    return kind(name="moved", partitions=[kind.ReassignablePartition(partition_index=0, replicas=list(replicas))])
