@@ -6,9 +6,10 @@ Knows nothing of topics. The libraries of Avro and Protobuf are imported when a 
 import io
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 import click
 
@@ -22,6 +23,14 @@ KINDS: Final = ("auto", "text", "json", "avro", "protobuf", "hex")
 
 MISSING_S: Final = 30
 """The time for which a response of the registry is cached: a missing schema may be registered later."""
+
+
+KEY: Final = "__key_schema_id"
+VALUE: Final = "__value_schema_id"
+GUID_MAGIC: Final = b"\1"
+GUID_BYTES: Final = 17
+
+Headers = Sequence[tuple[str, bytes | None]]
 
 
 class Schema(NamedTuple):
@@ -55,6 +64,34 @@ def decoded(
         found, text, note = _guessed(data, registry)
     is_cut = len(text) > limit or (found == "hex" and len(data) > limit)
     return {"kind": found, "text": text[:limit], "is_cut": is_cut, "note": note}
+
+
+def framed(data: bytes | None, headers: Headers, name: str, registry: str | None) -> bytes | None:
+    """Returns a key or value whose schema a header names by its GUID in the usual form, with the schema's id before it.
+
+    :param name: ``KEY`` or ``VALUE``
+    """
+    if data is None or registry is None:
+        return data
+    named = next((value for header, value in headers if header == name and value is not None), b"")
+    if len(named) < GUID_BYTES or named[:1] != GUID_MAGIC:
+        return data
+    guid = str(UUID(bytes=bytes(named[1:GUID_BYTES])))
+    number = _id_of_guid(registry, guid, int(time.monotonic() // MISSING_S))
+    # What follows the GUID are the indexes of a Protobuf message.
+    return data if number is None else b"\0" + number.to_bytes(4, "big") + bytes(named[GUID_BYTES:]) + data
+
+
+@lru_cache(1024)
+def _id_of_guid(registry: str, guid: str, when: int) -> int | None:
+    """Returns the id of a schema in the default context; None if it has none there."""
+    from barnabas.cli.schemas import Client
+
+    try:
+        found = Client(registry)("GET", f"/schemas/guids/{guid}/ids")
+    except click.ClickException:
+        return None
+    return next((each["id"] for each in found if each["context"] == "."), None)
 
 
 def _guessed(data: bytes, registry: str | None) -> tuple[str, str, str]:

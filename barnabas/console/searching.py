@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from barnabas.console.decoding import decoded
+from barnabas.console.decoding import KEY, VALUE, decoded, framed
 from barnabas.console.fetching import Found, Topic
 
 BATCH_S: Final = 0.5
@@ -87,8 +87,8 @@ def matching(where: str, text: str, registry: str | None) -> Matches:
     def matches(each: Found) -> bool:
         record = each.record
         return (
-            (where in ("any", "key") and has(record.key))
-            or (where in ("any", "value") and has(record.value))
+            (where in ("any", "key") and has(framed(record.key, record.headers, KEY, registry)))
+            or (where in ("any", "value") and has(framed(record.value, record.headers, VALUE, registry)))
             or (
                 where in ("any", "header")
                 and any(wanted in name.lower() or has(value) for name, value in record.headers)
@@ -134,15 +134,16 @@ def _json_matching(text: str, registry: str | None) -> Matches:
         words.append(wanted)
 
     def matches(each: Found) -> bool:
-        plain = None if each.record.value is None else _plain_text(each.record.value)
+        value = framed(each.record.value, each.record.headers, VALUE, registry)
+        plain = None if value is None else _plain_text(value)
         if plain is not None and not _may_have(plain, words):
             return False
-        shown = decoded(each.record.value, registry=registry, limit=1 << 20)
+        shown = decoded(value, registry=registry, limit=1 << 20)
         try:
             values = at_path(json.loads(shown["text"]), steps)
         except (ValueError, RecursionError):
             return False
-        return any(not equals or _as_text(value) == wanted for value in values)
+        return any(not equals or _as_text(found) == wanted for found in values)
 
     return matches
 

@@ -130,6 +130,24 @@ def test_values_with_schemas_are_decoded(pages, broker):
     assert decoded(data, "auto", None)["kind"] == "hex"
 
 
+def test_a_schema_that_a_header_names_is_found(pages, broker):
+    from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
+    from confluent_kafka.schema_registry.avro import AvroSerializer
+    from confluent_kafka.serialization import MessageField, SerializationContext
+
+    schema = '{"type":"record","name":"Cup","fields":[{"name":"size","type":"int"}]}'
+    with SchemaRegistryClient({"url": broker.schema_registry_url}) as registry:
+        serializer = AvroSerializer(registry, schema, conf={"schema.id.serializer": header_schema_id_serializer})
+        headers = []
+        value = serializer({"size": 33}, SerializationContext("cups", MessageField.VALUE, headers))
+    broker.create_topic("cups", partitions=1)
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        producer.send("cups", value, headers=headers)
+    page = pages.get("/topics/cups/records/0/0").text
+    assert "Value (avro)" in page and "&#34;size&#34;: 33" in page
+    assert "1 found" in steps_of(pages, "/topics/cups/records?search=$.size = 33&where=json&partition=all")[0]
+
+
 def test_protobuf_is_decoded_with_its_schema_and_without(broker):
     import urllib.request
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
 
-from barnabas.console.decoding import KINDS, SHOWN_CHARACTERS, decoded
+from barnabas.console.decoding import KEY, KINDS, SHOWN_CHARACTERS, VALUE, decoded, framed
 from barnabas.console.fetching import Found, Topic
 from barnabas.console.page import Answer, Data, PageRequest, Route, Routes, Shown
 from barnabas.console.reading import Missing, existing
@@ -33,13 +33,15 @@ def kind_of(request: PageRequest) -> str:
 def row(found: Found, kind: str, registry: str | None, limit: int = SHOWN_CHARACTERS) -> dict[str, Any]:
     """Returns a record for templates."""
     record, control = found.record, found.control
+    key = framed(record.key, record.headers, KEY, registry)
+    value = framed(record.value, record.headers, VALUE, registry)
     return {
         "partition": found.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
         "control": control,
-        "key": decoded(record.key, "hex" if control else "auto", registry, limit),
-        "value": decoded(record.value, "hex" if control else kind, registry, limit),
+        "key": decoded(key, "hex" if control else "auto", registry, limit),
+        "value": decoded(value, "hex" if control else kind, registry, limit),
         "headers": [(name, decoded(value, limit=limit)) for name, value in record.headers],
     }
 
