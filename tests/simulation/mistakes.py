@@ -385,6 +385,3 @@ MISTAKES: dict[str, Plant] = {
         accept_without_writing,
     )
 }
-
-NOT_FOUND_YET = ("ignore_broker_epochs",)
-"""Mistakes for which no seed is known that finds them."""
