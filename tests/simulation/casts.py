@@ -78,7 +78,7 @@ class Cast:
             self._add(TransactionalProducer, f"transactional-{number}", places=self._written, values=self._value)
         for kind in self.groups:
             self._add_group(kind)
-        self._add(Changer, "changer", places=self.places)
+        self._add(Changer, "changer", places=self.places, have_in_sync=self.cluster.have_in_sync)
         if self.cluster.voters:
             self._add(Operator, "operator")
         if self.random.random() < SPARE:

@@ -28,11 +28,17 @@ ENOUGH = 50
 
 
 class Changer(Client):
-    """Makes one change after the other. A name is used for only one topic, so that late requests are harmless."""
+    """Makes one change after the other. A name is used for only one topic, so that late requests are harmless.
 
-    def __init__(self, *args: Any, places: list[Place]) -> None:
+    :param have_in_sync: returns whether all partitions have replicas that are in sync. Otherwise neither
+        ``min.insync.replicas`` nor the level of eligible leaders changes: Apache Kafka's controller forgets eligible
+        leaders then (ClearElrRecord, ``PartitionChangeBuilder``), and nobody could lead a partition without an ISR
+    """
+
+    def __init__(self, *args: Any, places: list[Place], have_in_sync: Callable[[], bool]) -> None:
         super().__init__(*args)
         self.places = places
+        self.have_in_sync = have_in_sync
         self.created: set[str] = set()  #: acknowledged, without a request to delete them
         self.deleted: set[str] = set()  #: acknowledged
         self.names = 0
@@ -101,6 +107,8 @@ class Changer(Client):
 
     async def _require(self) -> None:
         """Changes how many replicas have to be in sync: without one of three, and from when on others may lead."""
+        if not self.have_in_sync():
+            return
         await self._set("min.insync.replicas", self.random.choice(["1", "2", "2"]))
 
     async def _set(self, name: str, value: str) -> None:
@@ -113,6 +121,8 @@ class Changer(Client):
 
     async def _finalize(self) -> None:
         """Finalizes a level of a feature: whether there are eligible leader replicas (KIP-966)."""
+        if not self.have_in_sync():
+            return
         level = self.random.choice([0, 1, 1])
         update = UpdateFeaturesRequest.FeatureUpdateKey(
             feature=ELIGIBLE_LEADER_REPLICAS, max_version_level=level, upgrade_type=UPGRADE if level else DOWNGRADE

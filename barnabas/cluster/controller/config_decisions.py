@@ -6,7 +6,7 @@ Kafka's ``ConfigAdminManager`` and ``ConfigurationControlManager``.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from barnabas.cluster.controller.commands import (
@@ -27,7 +27,7 @@ from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.topic_names import check_topic_name
 from barnabas.config.dynamic import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from barnabas.errors import InvalidConfig, InvalidRequest, KafkaError, UnknownServerError, UnknownTopicOrPartition
-from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord, PartitionChangeRecord
+from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord
 
 CORDONED = "cordoned.log.dirs"
 KINDS = (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
@@ -212,25 +212,9 @@ def changes(resource: ConfigResource, before: Configs, after: Configs, image: Me
             records.append(
                 ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=after.get(name))
             )
-            is_for_topics = resource.type == TOPIC_RESOURCE or (resource.type == BROKER_RESOURCE and not resource.name)
-            if name == MIN_INSYNC_REPLICAS and is_for_topics and image.features.get(ELIGIBLE_LEADER_REPLICAS):
-                records.append(ClearElrRecord(topic_name=resource.name))
-                records += still_eligible(resource.name, image)
+            if name == MIN_INSYNC_REPLICAS and image.features.get(ELIGIBLE_LEADER_REPLICAS):
+                if resource.type == TOPIC_RESOURCE:
+                    records.append(ClearElrRecord(topic_name=resource.name))
+                elif resource.type == BROKER_RESOURCE and not resource.name:
+                    records.append(ClearElrRecord(topic_name=""))
     return records
-
-
-def still_eligible(topic_name: str, image: MetadataImage) -> Iterator[PartitionChangeRecord]:
-    """Returns the eligible leaders of partitions with an empty ISR, which nobody could lead without them.
-
-    They have all records, whatever the new ``min.insync.replicas`` is: nothing was committed since the ISR is empty.
-    """
-    topics = [image.topics_by_name[topic_name]] if topic_name else image.topics_by_name.values()
-    for topic in topics:
-        for index, partition in topic.partitions.items():
-            if not partition.isr and (partition.elr or partition.last_known_elr):
-                yield PartitionChangeRecord(
-                    partition_id=index,
-                    topic_id=topic.id,
-                    eligible_leader_replicas=list(partition.elr),
-                    last_known_elr=list(partition.last_known_elr),
-                )

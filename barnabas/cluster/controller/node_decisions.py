@@ -156,13 +156,8 @@ def check_range(name: str, level: int, first: int, last: int) -> None:
 
 def left_behind(broker_id: int, terms: Terms, *, was_clean: bool) -> Iterator[PartitionChangeRecord]:
     """Returns the changes that remove an earlier incarnation from ISRs, and after an unclean shutdown from ELRs."""
-    if was_clean:
+    if was_clean or not terms.keeps_eligible:
         yield from led_by_others(broker_id, terms)
-    elif not terms.keeps_eligible:
-        yield from led_by_others(broker_id, terms)
-        yield from changes_where(
-            lambda each: not each.isr and broker_id in each.elr, terms, stopped_uncleanly=broker_id
-        )
     else:
         yield from changes_where(
             lambda each: broker_id in each.isr or broker_id in each.elr, terms, stopped_uncleanly=broker_id

@@ -133,8 +133,7 @@ class PartitionChange:
             return
         if leader in self._elr:
             self.isr = [leader]
-            is_enough = self._terms.min_insync_replicas(self._topic) == 1  # it was more when the ISR became empty
-            self._elr = [] if is_enough else [replica for replica in self._elr if replica != leader]
+            self._elr = [replica for replica in self._elr if replica != leader]
         record.leader = leader
         if is_unclean:
             record.isr = [leader]
@@ -162,7 +161,7 @@ class PartitionChange:
     def _last_known_can_lead(self) -> bool:
         """Returns whether the last known leader may lead, when no replica is in the ISR or the ELR."""
         last = self.partition.last_known_elr
-        if self.isr or self._elr or len(last) != 1:
+        if not self._terms.keeps_eligible or self.isr or self._elr or len(last) != 1:
             return False
         return self._may_lead(last[0])
 
@@ -179,12 +178,8 @@ class PartitionChange:
     # ------------------------------------------------------------ eligible leader replicas
 
     def _track_eligible(self) -> None:
-        """Adds replicas that leave a too small ISR to the ELR: they have all committed records.
-
-        If ELRs are disabled while the ISR is empty, the ELR stays until one of it leads: nobody else has all records.
-        """
+        """Adds replicas that leave a too small ISR to the ELR: they have all committed records."""
         if not self._terms.keeps_eligible:
-            self._elr = [replica for replica in self.partition.elr if replica != self.stopped_uncleanly]
             return
         if len(self.isr) >= self._terms.min_insync_replicas(self._topic):
             self._elr = ()
@@ -193,18 +188,18 @@ class PartitionChange:
         self._elr = sorted(was - {*self.isr, self.stopped_uncleanly})
 
     def _record_eligible(self, record: PartitionChangeRecord) -> None:
-        is_disabled = not self._terms.keeps_eligible and self.isr
-        if record.isr is not None or is_disabled:  # after an unclean election, or without ELRs
+        if record.isr is not None or not self._terms.keeps_eligible:  # an unclean election, or ELRs are disabled
             self._elr = ()
         if set(self._elr) != set(self.partition.elr):
             record.eligible_leader_replicas = list(self._elr)
 
     def _record_last_known(self, record: PartitionChangeRecord) -> None:
         """Records the last known leader while there is no leader."""
+        if not self._terms.keeps_eligible:
+            return
         before = self.partition
         if record.leader == NO_LEADER and not before.last_known_elr:
-            if self._terms.keeps_eligible:
-                record.last_known_elr = [before.leader]
+            record.last_known_elr = [before.leader]
         elif record.leader >= 0 and before.last_known_elr:
             record.last_known_elr = []
 

@@ -3,15 +3,10 @@
 import pytest
 
 from barnabas.cluster.controller.commands import (
-    SET,
     AllocateProducerIds,
-    ConfigChange,
-    ConfigResource,
-    IncrementalAlterConfigs,
     NewTopic,
     RegisterController,
 )
-from barnabas.config.dynamic import BROKER_RESOURCE, TOPIC_RESOURCE
 from barnabas.errors import StaleBrokerEpoch
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
@@ -99,61 +94,6 @@ def test_after_a_clean_stop_without_eligible_leaders_it_leads_again(cluster):
     assert (left.leader, left.isr, left.elr, left.last_known_elr) == (-1, (1,), (), ())
     cluster.start(1, previous_epoch=cluster.image.brokers[1].epoch)
     assert (cluster.partition("orders").leader, cluster.partition("orders").isr) == (1, (1,))
-
-
-@pytest.fixture
-def leaderless(make_cluster):
-    """A partition that nobody leads, with broker 2 as its eligible leader, when eligible leaders are disabled."""
-    cluster = make_cluster(brokers=(1, 2))
-    cluster.create(NewTopic("orders", assignments=[(0, [1, 2])]))
-    cluster.stop(1)
-    cluster.stop(2)
-    assert cluster.partition("orders").elr == (2,)
-    cluster.apply([FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=0)])
-    return cluster
-
-
-def test_who_was_eligible_still_leads_when_eligible_leaders_are_disabled(leaderless):
-    leaderless.start(1, previous_epoch=leaderless.image.brokers[1].epoch)
-    assert leaderless.partition("orders").leader == -1
-    leaderless.start(2, previous_epoch=leaderless.image.brokers[2].epoch)
-    partition = leaderless.partition("orders")
-    assert (partition.leader, partition.isr, partition.elr, partition.last_known_elr) == (2, (2,), (), ())
-
-
-def test_after_a_crash_the_last_leader_still_leads_when_eligible_leaders_are_disabled(leaderless):
-    leaderless.register(2)
-    partition = leaderless.partition("orders")
-    assert (partition.leader, partition.isr, partition.elr, partition.last_known_elr) == (-1, (), (), (2,))
-    leaderless.heartbeat(2)
-    partition = leaderless.partition("orders")
-    assert (partition.leader, partition.isr, partition.last_known_elr) == (2, (2,), ())
-    assert partition.leader_recovery_state == 1
-
-
-def alter_min_insync_replicas(cluster, value, resource):
-    change = ConfigChange("min.insync.replicas", SET, value)
-    cluster.submit(IncrementalAlterConfigs([(resource, [change])]))
-
-
-@pytest.mark.parametrize(
-    ("resource", "others"),
-    [(ConfigResource(TOPIC_RESOURCE, "orders"), ()), (ConfigResource(BROKER_RESOURCE, ""), (2,))],
-    ids=["of the topic", "of the others"],
-)
-def test_who_was_eligible_still_leads_when_min_insync_replicas_changes(make_cluster, resource, others):
-    """Where one replica is enough, what the new leader commits the other lacks: it is not eligible any more."""
-    cluster = make_cluster(brokers=(1, 2))
-    cluster.create(NewTopic("orders", assignments=[(0, [1, 2])]))
-    alter_min_insync_replicas(cluster, "2", ConfigResource(TOPIC_RESOURCE, "orders"))
-    cluster.stop(1)
-    cluster.stop(2)
-    assert cluster.partition("orders").elr == (1, 2)
-    alter_min_insync_replicas(cluster, "1", resource)
-    assert cluster.partition("orders").elr == (1, 2)
-    cluster.start(1, previous_epoch=cluster.image.brokers[1].epoch)
-    partition = cluster.partition("orders")
-    assert (partition.leader, partition.isr, partition.elr) == (1, (1,), others)
 
 
 def test_who_stops_hands_on_what_it_leads(make_cluster):
