@@ -85,5 +85,7 @@ def test_calls(scenario: Path, theirs: Theirs, ours: Ours) -> None:
 
 
 def test_every_tool_that_is_compared_is_one_of_ours() -> None:
-    """The tools without a scenario: all tests start and stop nodes, and :mod:`test_dump_beside` compares dump-log."""
-    assert set(table.MODULES) - {"server-start", "server-stop", "dump-log"} == set(CLASSES)
+    """The tools without a scenario: all tests start and stop nodes, and modules of their own compare the others:
+    :mod:`test_dump_beside` and :mod:`test_metadata_shell`.
+    """
+    assert set(table.MODULES) - {"server-start", "server-stop", "dump-log", "metadata-shell"} == set(CLASSES)

@@ -309,6 +309,14 @@ def orderless(text: str) -> str:
     return "\n".join(sorted(" ".join(sorted(line.replace(",", "").split())) for line in text.splitlines()))
 
 
+def described(tools: Tools, entity: tuple[str, ...]) -> str:
+    """Returns the description of an entity whose quotas were altered: a broker applies the records later."""
+    deadline = time.monotonic() + 30
+    while not (text := tools.configs("--describe", *entity)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return text
+
+
 def test_kafka_configs_prints_the_same(both: dict[str, str]) -> None:
     users, clients = ("--entity-type", "users"), ("--entity-type", "clients")
     entities = (
@@ -329,7 +337,7 @@ def test_kafka_configs_prints_the_same(both: dict[str, str]) -> None:
                     "connection_creation_rate=7" if "ips" in entity else "producer_byte_rate=1e9,request_percentage=99"
                 )
                 said.append(tools.configs("--alter", *entity, "--add-config", rates.replace("1e9", "1000000000")))
-                said.append(orderless(tools.configs("--describe", *entity)))
+                said.append(orderless(described(tools, entity)))
             for kind in ("users", "clients", "ips"):
                 said.append(orderless(tools.configs("--describe", "--entity-type", kind)))
             for entity in entities:

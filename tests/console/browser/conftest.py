@@ -6,6 +6,7 @@ Nothing is downloaded: axe-core, which checks the accessibility of pages, is exp
 import json
 import os
 import shutil
+import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +52,9 @@ def broker():
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
         for number in range(200):
             producer.send("orders", b'{"number":%d}' % number, b"k%d" % number, partition=number % 3)
-        producer.send("orders", HTML.encode(), HTML.encode(), [("h", HTML.encode())], partition=0)
+        newest_ms = int(time.time() * 1000) + 1000  # it is among the newest, also if all are of one millisecond
+        html = HTML.encode()
+        producer.send("orders", html, html, [("h", html)], partition=0, timestamp_ms=newest_ms)
         producer.close()
         commit(broker, "kitchen", 40)
         yield broker
