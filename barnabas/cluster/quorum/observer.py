@@ -304,14 +304,19 @@ class Observer:
 
     def _target(self) -> int | None:
         """Returns the node to send a request to; None while all of them are backing off."""
-        now = self._clock.monotonic()
-        self._backing_off = {node_id: until for node_id, until in self._backing_off.items() if until > now}
+        now = self._end_backoffs()
         leader_id = self.leadership.leader_id
         has_leader = leader_id != NO_NODE and leader_id not in self._backing_off
         if has_leader and now - self._last_fetch < self._limits.fetch_timeout_ms / 1000:
             return leader_id
         ready = [node_id for node_id in self._controllers.candidates if node_id not in self._backing_off]
         return self._random.choice(ready) if ready else None
+
+    def _end_backoffs(self) -> float:
+        """Forgets the backoffs that have ended. Returns the time."""
+        now = self._clock.monotonic()
+        self._backing_off = {node_id: until for node_id, until in self._backing_off.items() if until > now}
+        return now
 
     def _wait(self) -> None:
         """Sets a timer to the end of the first backoff."""

@@ -306,8 +306,9 @@ class RaftVoter(Observer):
             return None
         if not self.has_vote:
             return super()._target()
-        now, leader_id = self._clock.monotonic(), self.leadership.leader_id
-        return leader_id if self._backing_off.get(leader_id, 0.0) <= now else None
+        self._end_backoffs()  # otherwise the next timer would be for the end of one that has ended, and come at once
+        leader_id = self.leadership.leader_id
+        return None if leader_id in self._backing_off else leader_id
 
     def _fetches(self) -> bool:
         """Returns whether the log is fetched in this state. A node without a vote finds the leader in this way."""

@@ -1,6 +1,7 @@
 """Voters of one quorum, each with a log on a disk: random walks under Raft's invariants, and the mistakes they find."""
 
 import errno
+from types import SimpleNamespace
 
 import pytest
 
@@ -112,3 +113,17 @@ def vote_of(member):
     """Requests a vote in a new epoch."""
     message = AskVote(ReplicaKey(1), 1, LogEnd(0, 0), pre_vote=False)
     return vote_request(message, ReplicaKey(member.id, bytes([member.id]) * 16), CLUSTER_ID)
+
+
+def test_a_backoff_that_has_ended_is_no_time_to_wait_for():
+    """Otherwise the timer for the leader's backoff would come at once, again and again."""
+    walk = Walk(3)
+    leader = settled(walk)
+    member, other = (each for each in walk.up if each is not leader)
+    voter = member.voter
+    now, waited = walk.clock.monotonic(), []
+    voter._attempt = None
+    voter._backing_off = {other.id: now - 1.0, leader.id: now + 0.5}
+    voter._scheduler = SimpleNamespace(call_later=lambda delay, call: waited.append(delay))
+    voter._step()
+    assert waited == [0.5]
