@@ -9,6 +9,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS
 from tests.history.records import History, Transform
 from tests.simulation.changes import Changer
 from tests.simulation.clients import PAUSE_S, Admin, Client, Consumer, Place, Producer
@@ -28,6 +29,8 @@ GROUPS = ((CONSUMER,), (CLASSIC,), (TRANSFORM,), (SHARE,), (CONSUMER, SHARE), (C
 """The groups of a seed, one of these."""
 SPARE = 0.2
 """The share of seeds in which a broker comes and goes."""
+LOWERED = 0.4
+"""The share of seeds that begin without eligible leader replicas (KIP-966)."""
 GROUP_CONFIGS = 32
 """The resource type of groups."""
 
@@ -41,6 +44,7 @@ class Cast:
     def __init__(self, cluster: SimulatedCluster, history: History, random: Random) -> None:
         self.cluster, self.history, self.random = cluster, history, random
         self.groups = random.choice(GROUPS)
+        self.is_lowered = random.random() < LOWERED
         self.topics = TOPICS | (TOTALS if TRANSFORM in self.groups else {})
         self.places: list[Place] = [(topic, index) for topic, count in self.topics.items() for index in range(count)]
         self.clients: list[Client] = []
@@ -67,6 +71,8 @@ class Cast:
     async def _create(self, admin: Admin) -> None:
         if SHARE in self.groups:  # whoever knows the topics knows that
             await admin.configure(GROUP_CONFIGS, "share", {"share.auto.offset.reset": "earliest"})
+        if self.is_lowered:
+            await admin.lower(ELIGIBLE_LEADER_REPLICAS)
         await admin.create(self.topics, replicas=3, configs={})
 
     def start(self) -> None:
@@ -78,7 +84,7 @@ class Cast:
             self._add(TransactionalProducer, f"transactional-{number}", places=self._written, values=self._value)
         for kind in self.groups:
             self._add_group(kind)
-        self._add(Changer, "changer", places=self.places, have_in_sync=self.cluster.have_in_sync)
+        self._add(Changer, "changer", places=self.places, is_lowered=self.is_lowered)
         if self.cluster.voters:
             self._add(Operator, "operator")
         if self.random.random() < SPARE:

@@ -20,7 +20,7 @@ from tests.simulation.clients import PAUSE_S, REQUEST_MS, SET, Client, Place, ch
 
 TOPIC = 2
 """The resource type of topics."""
-UPGRADE, DOWNGRADE = 1, 2
+UPGRADE = 1
 """How UpdateFeatures may change a level."""
 RATE_S = 1.0
 ENOUGH = 50
@@ -30,28 +30,28 @@ ENOUGH = 50
 class Changer(Client):
     """Makes one change after the other. A name is used for only one topic, so that late requests are harmless.
 
-    :param have_in_sync: returns whether all partitions have replicas that are in sync. Otherwise neither
-        ``min.insync.replicas`` nor the level of eligible leaders changes: Apache Kafka's controller forgets eligible
-        leaders then (ClearElrRecord, ``PartitionChangeBuilder``), and nobody could lead a partition without an ISR
+    :param is_lowered: whether the cluster begins without eligible leader replicas. ``min.insync.replicas`` changes only
+        while there are none. Later a change, like lowering the feature, makes Apache Kafka's controller forget them
+        (ClearElrRecord, ``PartitionChangeBuilder``), and nobody could lead a partition without an ISR
     """
 
-    def __init__(self, *args: Any, places: list[Place], have_in_sync: Callable[[], bool]) -> None:
+    def __init__(self, *args: Any, places: list[Place], is_lowered: bool) -> None:
         super().__init__(*args)
         self.places = places
-        self.have_in_sync = have_in_sync
+        self.kinds: list[Callable[[], Awaitable[None]]] = [
+            self._create, self._create, self._delete, self._configure, self._move, self._elect
+        ]  # fmt: skip
+        if is_lowered:
+            self.kinds += [self._require, self._require, self._finalize]
         self.created: set[str] = set()  #: acknowledged, without a request to delete them
         self.deleted: set[str] = set()  #: acknowledged
         self.names = 0
         self.wrong = 0  #: how often an acknowledged change was missing
 
     async def run(self) -> None:
-        kinds: list[Callable[[], Awaitable[None]]] = [
-            self._create, self._create, self._delete, self._configure, self._require, self._finalize, self._move,
-            self._elect,
-        ]  # fmt: skip
         while not self.is_stopping:
             try:
-                await self.random.choice(kinds)()
+                await self.random.choice(self.kinds)()
             except KafkaError:
                 await self.pause()
             await self.pause(RATE_S)
@@ -106,9 +106,7 @@ class Changer(Client):
         await self._set("max.compaction.lag.ms", str(self.random.randrange(60_000, 100_000_000)))
 
     async def _require(self) -> None:
-        """Changes how many replicas have to be in sync: without one of three, and from when on others may lead."""
-        if not self.have_in_sync():
-            return
+        """Changes how many replicas have to be in sync."""
         await self._set("min.insync.replicas", self.random.choice(["1", "2", "2"]))
 
     async def _set(self, name: str, value: str) -> None:
@@ -120,12 +118,10 @@ class Changer(Client):
         check(answer.responses[0].error_code)
 
     async def _finalize(self) -> None:
-        """Finalizes a level of a feature: whether there are eligible leader replicas (KIP-966)."""
-        if not self.have_in_sync():
-            return
-        level = self.random.choice([0, 1, 1])
+        """Finalizes the feature by which there are eligible leader replicas (KIP-966)."""
+        self.kinds = [each for each in self.kinds if each != self._require]
         update = UpdateFeaturesRequest.FeatureUpdateKey(
-            feature=ELIGIBLE_LEADER_REPLICAS, max_version_level=level, upgrade_type=UPGRADE if level else DOWNGRADE
+            feature=ELIGIBLE_LEADER_REPLICAS, max_version_level=1, upgrade_type=UPGRADE
         )
         answer = await self._any(UpdateFeaturesRequest(timeout_ms=REQUEST_MS, feature_updates=[update]))
         check(answer.error_code)

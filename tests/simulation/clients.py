@@ -30,6 +30,7 @@ from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterCon
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.update_features import UpdateFeaturesRequest
 from tests.history.records import INFO, OK, POLL, SEND, History, Operation, Poll, Send
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.loop import Life
@@ -47,6 +48,8 @@ CONFIG = {
     "socket.connection.setup.timeout.ms": 2000,
 }
 
+DOWNGRADE = 2
+"""How UpdateFeatures may change a level: a safe downgrade."""
 SET = 0
 """The operation that sets a config."""
 
@@ -144,6 +147,12 @@ class Admin(Client):
         resource = kind(resource_type=resource_type, resource_name=name, configs=wanted)
         request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
         await self._repeat(request, lambda answer: answer.responses[0].error_code)
+
+    async def lower(self, feature: str) -> None:
+        """Lowers a feature to level 0."""
+        update = UpdateFeaturesRequest.FeatureUpdateKey(feature=feature, max_version_level=0, upgrade_type=DOWNGRADE)
+        request = UpdateFeaturesRequest(timeout_ms=REQUEST_MS, feature_updates=[update])
+        await self._repeat(request, lambda answer: answer.error_code)
 
     async def _repeat(self, request: Request, error_of: Callable[[Any], int]) -> None:
         while True:

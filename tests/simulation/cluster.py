@@ -131,13 +131,6 @@ class SimulatedCluster:
         up = ((node_id, node.server) for node_id, node in self.nodes.items() if node.server is not None)
         return {node_id: server.node for node_id, server in up if isinstance(server.node, Broker)}
 
-    def have_in_sync(self) -> bool:
-        """Returns whether all partitions have replicas that are in sync, by the newest image of a broker."""
-        newest = max((broker.image for broker in self.brokers().values()), key=lambda image: image.offset, default=None)
-        return newest is not None and all(
-            part.isr for topic in newest.topics_by_id.values() for part in topic.partitions.values()
-        )
-
     def close(self) -> None:
         """Ends all processes."""
         for node in self.nodes.values():

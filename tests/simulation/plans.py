@@ -33,15 +33,17 @@ KINDS: Mapping[str, Kind] = {
     "old incarnation": held_faults.old_incarnation,
     "half-open": Faults.half_open,
 }
-WEIGHTS = (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1, 4, 3, 2, 3, 2, 1, 4, 3, 2, 4, 3)
+WEIGHTS = dict(zip(KINDS, (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1, 4, 3, 2, 3, 2, 1, 4, 3, 2, 4, 3), strict=True))
 
 
-def plan(random: Random, nodes: Sequence[int], begin: float, end: float) -> list[Fault]:
-    """Returns faults between two times."""
+def plan(
+    random: Random, nodes: Sequence[int], begin: float, end: float, kinds: Sequence[str] = tuple(KINDS)
+) -> list[Fault]:
+    """Returns faults of some kinds between two times."""
     found = []
     length = end - begin
     for _ in range(random.choice([2, 4, 8, 16])):
-        kind = random.choices(list(KINDS), WEIGHTS)[0]
+        kind = random.choices(kinds, [WEIGHTS[each] for each in kinds])[0]
         seconds = random.choice([random.uniform(0.01, 0.5), random.uniform(0.2, 2), random.uniform(1, 8)])
         at = begin + random.uniform(0, max(0.0, length - seconds))
         found.append(Fault(at, kind, random.choice(nodes), seconds, random.getrandbits(64)))

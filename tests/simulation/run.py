@@ -48,6 +48,8 @@ class Run:
     """A run of a seed.
 
     :param faulty: whether there are faults
+    :param is_dynamic: whether voters of several controllers come and go; None leaves it to the seed
+    :param kinds: the kinds of faults
     :param left_out: the numbers of faults that are left out
     :param until: seconds after which faults and load end; the plan stays the same
     """
@@ -59,17 +61,20 @@ class Run:
         seconds: float = 20.0,
         roles: Sequence[str] | None = None,
         faulty: bool = False,
+        is_dynamic: bool | None = None,
+        kinds: Sequence[str] = tuple(KINDS),
         left_out: Container[int] = (),
         until: float | None = None,
         trace: Callable[[str], object] | None = None,
     ) -> None:
         self.random = Random(seed)
-        self.seconds, self.faulty, self.left_out = seconds, faulty, left_out
+        self.seconds, self.faulty, self.left_out, self.kinds = seconds, faulty, left_out, kinds
         self.until = seconds if until is None else until
         self.outcome = Outcome(seed)
         self.loop = SimulatedLoop()
         roles = roles or self.random.choice(SHAPES)
-        is_dynamic = self.random.random() < DYNAMIC and len(roles) - roles.count(BROKER) > 1
+        is_chosen = self.random.random() < DYNAMIC
+        is_dynamic = (is_chosen if is_dynamic is None else is_dynamic) and len(roles) - roles.count(BROKER) > 1
         chance = Random(self.random.getrandbits(64))
         self.cluster = SimulatedCluster(self.loop, chance, roles, is_dynamic=is_dynamic, trace=trace)
         self.invariants = Invariants(self.cluster)
@@ -124,7 +129,8 @@ class Run:
         begin, end, chance = self.loop.now, self.loop.now + self.seconds, self._chance()
         if self.faulty:
             faults = Faults(self.cluster, [client.name for client in self.cast.clients], KINDS, self.invariants.votes)
-            found = plan(chance, [each.id for each in self.cluster.nodes.values() if not each.is_gone], begin, end)
+            nodes = [each.id for each in self.cluster.nodes.values() if not each.is_gone]
+            found = plan(chance, nodes, begin, end, self.kinds)
             chosen = self.outcome.faults
             chosen |= {number: fault for number, fault in enumerate(found) if number not in self.left_out}
             inflicted = [fault for fault in chosen.values() if fault.at < begin + self.until]
