@@ -115,14 +115,15 @@ def vote_of(member):
     return vote_request(message, ReplicaKey(member.id, bytes([member.id]) * 16), CLUSTER_ID)
 
 
-def test_a_backoff_that_has_ended_is_no_time_to_wait_for():
+def test_a_backoff_that_has_ended_is_no_time_to_wait_for(monkeypatch):
     """Otherwise the timer for the leader's backoff would come at once, again and again."""
     walk = Walk(3)
     leader = settled(walk)
     member, other = (each for each in walk.up if each is not leader)
     voter = member.voter
     now, waited = walk.clock.monotonic(), []
-    voter._attempt = None
+    monkeypatch.setattr(voter, "_waits_for_disk", lambda: False)
+    voter._attempt, voter._is_syncing = None, False
     voter._backing_off = {other.id: now - 1.0, leader.id: now + 0.5}
     voter._scheduler = SimpleNamespace(call_later=lambda delay, call: waited.append(delay))
     voter._step()
