@@ -4,11 +4,13 @@ Knows nothing of processes. All nodes are brokers; of three and more, the first 
 the first one.
 """
 
+import errno
 import os
 import socket
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
+from random import SystemRandom
 from typing import NamedTuple
 
 from barnabas.clock import SystemClock
@@ -20,6 +22,10 @@ from barnabas.log.files import DiskFiles
 from barnabas.uuids import random_uuid, uuid_text
 
 HOST = "127.0.0.1"
+PORTS = range(15_000, 32_000)
+"""The ports of nodes. Systems give higher ones to connections of clients (Linux from 32768 on, others from 49152 on),
+which could take a port before its node starts.
+"""
 MOST_COPIES = 3
 MOST_IN_SYNC = 2
 CONTROLLERS = 3
@@ -99,7 +105,8 @@ def lay_out(directory: Path, nodes: int, overrides: Mapping[str, str], first_por
     found = [NodeFiles(node_id, directory / f"node-{node_id}") for node_id in range(1, nodes + 1)]
     controllers = _controllers(found)
     voters = ",".join(f"{node_id}@{address}" for node_id, address in controllers.items())
-    for node, port in zip(found, _free_ports(nodes), strict=True):
+    taken = {int(address.rpartition(":")[2]) for address in controllers.values()}
+    for node, port in zip(found, _free_ports(nodes, taken), strict=True):
         if not node.properties.exists():
             node.home.mkdir(parents=True, exist_ok=True)
             listeners = [f"PLAINTEXT://{HOST}:{first_port + node.node_id - 1 if first_port else port}"]
@@ -162,10 +169,17 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\")
 
 
-def _free_ports(number: int) -> list[int]:
-    """Returns different ports on which nobody listens."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
+def _free_ports(number: int, but: Collection[int] = ()) -> list[int]:
+    """Returns different ports of :data:`PORTS` on which nobody listens, without those in ``but``.
+
+    :raises OSError: there are not enough
+    """
+    found: list[int] = []
+    for port in SystemRandom().sample(PORTS, len(PORTS)):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            if port not in but:
+                found.append(port)
+        if len(found) == number:
+            return found
+    raise OSError(errno.EADDRINUSE, f"no {number} ports of {HOST} between {PORTS[0]} and {PORTS[-1]} are free")
