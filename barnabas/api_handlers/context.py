@@ -34,8 +34,8 @@ class Context:
         self.client_id = client_id
         self.correlation_id = correlation_id
         self.time_ms = time_ms  #: when the broker began to serve the request, in milliseconds since 1970
-        #: Whether a partition of a produce request has failed since somebody set this to False. Metrics look into no
-        #: other responses, since that would cost 2 % of a small request.
+        #: Whether a produce request has, or may have, failed for a partition since somebody set this to False. Metrics
+        #: look into no other response to Produce, since that would cost 2 % of a small request.
         self.has_errors = False
         self.meter: Meter | None = None  #: charges the request to its client's quotas; None while no quota is set
 

@@ -90,6 +90,7 @@ class Counting:
                     answer = api.handle(request, context)
                 else:
                     answer = guarded(api, request, context)
+                    context.has_errors = True  # it may have refused a part of the request
             except Exception as error:
                 answer = refused(counts, api, request, context, error)
             if type(answer) is ProduceResponse and not context.has_errors:
@@ -108,6 +109,7 @@ class Counting:
 
     def _refused(self, counts: ApiCounts, api: Api, request: Request, context: Context, error: Exception) -> Response:
         """Returns the response to a request whose handler has raised ``error``."""
+        context.has_errors = True
         try:
             return failed(api, request, context, error)
         except CloseConnection:

@@ -84,7 +84,7 @@ class ApiCounts:
         self.stride = self.weight = 1
         self.left = 1  #: requests until the next one is timed
         self.at_stride = 0  #: requests that were timed with this stride
-        self.stood_for = 0  #: requests that the timed ones stood for, but for the last one
+        self.stood_for = 0  #: requests up to the last timed one
         self.seen_before = 0  #: requests until the stride was last set
         self.queue = Times()  #: from the last received byte to the handler
         self.local = Times()  #: in the handler

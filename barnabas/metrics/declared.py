@@ -28,7 +28,12 @@ _REBALANCES = "kafka_server_group_coordinator_metrics_"
 _GROUPS = "kafka_coordinator_group_groupmetadatamanager_"
 
 METRICS: Final = (
-    Declared(_REQUEST + "requests", COUNTER, "Requests that were answered.", ("request", "version")),
+    Declared(
+        _REQUEST + "requests",
+        COUNTER,
+        "Requests, also those that wait for a response, but not those whose connection was closed.",
+        ("request", "version"),
+    ),
     Declared(
         _REQUEST + "errors",
         COUNTER,

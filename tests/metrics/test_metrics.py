@@ -15,6 +15,7 @@ from barnabas.metrics.counting import MOST_TOPICS, Counting
 from barnabas.metrics.counts import BUCKETS, OTHERS, Times
 from barnabas.metrics.declared import COUNTER, METRICS
 from barnabas.metrics.reading import MOST_ENTRIES, errors_of
+from barnabas.records.builder import build_batch
 from barnabas.testing import Broker, Cluster
 from barnabas.wire.messages.metadata import MetadataResponse
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -95,6 +96,44 @@ def test_refused_batches_count_as_failed(broker):
     assert scrape(name + "totalproducerequests_total", topic="small") == 1
     assert scrape(name + "messagesin_total", topic="small") == 0
     assert scrape("kafka_network_requestmetrics_errors_total", request="Produce", error="MESSAGE_TOO_LARGE") >= 1
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({}, "UNKNOWN_TOPIC_OR_PARTITION"),
+        (
+            {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"},
+            "TOPIC_AUTHORIZATION_FAILED",
+        ),
+    ],
+)
+def test_each_of_many_failed_requests_counts(given, error):
+    """Most of them are not timed."""
+    topic = ProduceRequest.TopicProduceData
+    partition = topic.PartitionProduceData(index=0, records=build_batch([(None, b"v", 0)]))
+    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic(name="none", partition_data=[partition])])
+    with Broker(barnabas_metrics_listener="127.0.0.1:0", **given) as broker, Client(broker.port) as client:
+        for _ in range(100):
+            assert client.ask(request, 9).responses[0].partition_responses[0].error_code
+        scrape, name = Scrape(broker), "kafka_network_requestmetrics_errors_total"
+        assert scrape(name, request="Produce", error=error) == 100
+        assert scrape(name, request="Produce", error="NONE") == 0
+
+
+def test_errors_that_handlers_raise_count():
+    def fail(request, context):
+        raise NotLeaderOrFollower
+
+    api = SimpleNamespace(key=0, handle=fail)
+    context = SimpleNamespace(broker=SimpleNamespace(authorizer=None), api_version=9, client_id="x", has_errors=False)
+    topic = ProduceRequest.TopicProduceData
+    partition = topic.PartitionProduceData(index=0, records=b"")
+    request = ProduceRequest(acks=1, timeout_ms=1, topic_data=[topic(name="orders", partition_data=[partition])])
+    counting = Counting(lambda: 0.0)
+    for _ in range(100):
+        counting.handle(api, request, context)
+    assert counting.apis[0, 9].errors == {NotLeaderOrFollower.code: 100}
 
 
 def test_a_request_without_a_response_counts_as_closed(broker):
