@@ -19,6 +19,9 @@ TRY_AGAIN = {14, 15, 16, 51}
 """A coordinator that loads, is not there yet, moved, or still ends a transaction: every client asks again, and so does
 this one."""
 
+NOT_KNOWN_YET = {3}
+"""A topic that was just created, at a part of Apache Kafka that hears of it after the others: setup steps ask again."""
+
 UNSETTLED = {"PrepareCommit", "PrepareAbort"}
 """States of a transaction whose markers are not written yet, which takes Apache Kafka a moment."""
 
@@ -176,10 +179,11 @@ class Play:
     def ask(self, step: Step) -> None:
         """Sends a request, and waits for the response."""
         deadline = time.monotonic() + max(PATIENCE, step.within)
+        passing = TRY_AGAIN | NOT_KNOWN_YET if step.quiet else TRY_AGAIN
         while True:
             self.send(step)
             answer = self.take(step)
-            again = step.patient and bool(error_codes(answer) & TRY_AGAIN or states(answer) & UNSETTLED)
+            again = step.patient and bool(error_codes(answer) & passing or states(answer) & UNSETTLED)
             if step.until is not None:
                 path, wanted = step.until
                 again = again or look_up(answer, path) != self.resolve(wanted)

@@ -164,7 +164,8 @@ def test_a_throttled_share_fetch_acknowledges_and_leaves_its_session_as_it_was(b
     def found(bootstrap: str) -> Any:
         set_quota(bootstrap, {"client-id": "slow-sharer"}, consumer_byte_rate=1)
         steps = (
-            share_fetch(0, T0, group="~s", member="bert", MaxWaitMs=10_000),  # until the records are there
+            # until the records are there
+            replace(share_fetch(0, T0, group="~s", member="bert", MaxWaitMs=10_000), within=20.0),
             replace(
                 share_fetch(1, ("~t", 1), said={T0: [(0, 0, ACCEPT)]}, group="~s", member="bert", on="slow"),
                 client_id="slow-sharer",
@@ -178,6 +179,7 @@ def test_a_throttled_share_fetch_acknowledges_and_leaves_its_session_as_it_was(b
         run = Play((host, int(port)), "sharing-", HELPERS)
         run.run(list(play_these))
         answers = [answer for _, _, answer in run.transcript[-4:]]
+        assert all(isinstance(answer, dict) for answer in answers), f"{bootstrap}: {run.transcript}"
         return [
             (
                 sorted(
