@@ -16,7 +16,6 @@ from barnabas.broker.environment import Created
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.hosting import Hosting
 from barnabas.broker.lifecycle import Lifecycle
-from barnabas.broker.marker_sender import MarkerSender
 from barnabas.broker.node import Node, changes_brokers
 from barnabas.broker.nodes import Nodes
 from barnabas.broker.producer_ids import ProducerIds
@@ -32,24 +31,25 @@ from barnabas.cluster.replication.throttle import ReplicationThrottle
 from barnabas.config import BrokerConfig
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError, KafkaStorageError, NotLeaderOrFollower, UnknownTopicOrPartition
-from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.partition_log import PartitionLog
 from barnabas.peers.peers import Peers, error_of
 from barnabas.records.batch import RecordBatch
 from barnabas.security.quotas.rates import Windows
-from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.uuids import random_uuid
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 
 if TYPE_CHECKING:
     from barnabas.broker.envelopes import Sender
+    from barnabas.broker.marker_sender import MarkerSender
     from barnabas.broker.persister import Persister
     from barnabas.broker.share_partitions import SharePartitions
     from barnabas.broker.telemetry import Telemetry
     from barnabas.broker.topic_creation import TopicCreation
+    from barnabas.groups.coordinator import GroupCoordinator
     from barnabas.share.coordinator import ShareCoordinator
+    from barnabas.transactions.coordinator import TransactionCoordinator
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,6 @@ class Broker(Node):
         self._persister: Persister | None = None
         self._share_partitions: SharePartitions | None = None
         self._topic_creation: TopicCreation | None = None
-        self.marker_sender = MarkerSender(peers, lambda: self.image)
         self.fetch_sessions = FetchSessions(
             lambda: self.config["max.incremental.fetch.session.cache.slots"],
             lambda: FETCH_SESSION_EVICTION_MS,
@@ -126,7 +125,7 @@ class Broker(Node):
         self.coordinators = Coordinators(
             self,
             persister=lambda: self.persister,
-            send_markers=self.marker_sender.send,
+            marker_sender=lambda: self.marker_sender,
             next_producer_id=self.producer_ids.next,
         )
         self._hosts = True
@@ -313,16 +312,22 @@ class Broker(Node):
         self._topic_creation.create(wanted, sender, done)
 
     @property
-    def groups(self) -> GroupCoordinator:
+    def groups(self) -> "GroupCoordinator":
         return self.coordinators.groups.coordinator
 
     @property
-    def transactions(self) -> TransactionCoordinator:
+    def transactions(self) -> "TransactionCoordinator":
         return self.coordinators.transactions.coordinator
 
     @property
     def share_state(self) -> "ShareCoordinator":
         return self.coordinators.share.coordinator
+
+    @cached_property
+    def marker_sender(self) -> "MarkerSender":
+        from barnabas.broker.marker_sender import MarkerSender
+
+        return MarkerSender(self.peers, lambda: self.image)
 
     @property
     def persister(self) -> "Persister":

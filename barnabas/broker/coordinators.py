@@ -4,66 +4,77 @@ Knows nothing of what they coordinate.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from barnabas.broker.environment import NodeEnvironment
-from barnabas.broker.group_runtime import GroupRuntime
-from barnabas.broker.transaction_runtime import TransactionRuntime
 from barnabas.cluster.image.image import MetadataDelta
-from barnabas.cluster.topic_names import SHARE_GROUP_STATE
-from barnabas.coordinators.runtime import CoordinatorRuntime
-from barnabas.groups.persister import Persister
-from barnabas.transactions.messages import SendMarkers
+from barnabas.cluster.topic_names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
+    from barnabas.broker.group_runtime import GroupRuntime
+    from barnabas.broker.marker_sender import MarkerSender
     from barnabas.broker.share_runtime import ShareRuntime
+    from barnabas.broker.transaction_runtime import TransactionRuntime
+    from barnabas.groups.persister import Persister
+
+    Runtime = GroupRuntime | ShareRuntime | TransactionRuntime
+
+RUNTIMES = {SHARE_GROUP_STATE: "share", CONSUMER_OFFSETS: "groups", TRANSACTION_STATE: "transactions"}
+"""The runtimes by their topics, each after those that it uses: groups use share state, transactions use groups."""
 
 
 class Coordinators:
-    """The runtimes of one node. The runtime of the share coordinator is created on first use."""
+    """The runtimes of one node. Each is created on first use, or when its topic exists: imports delay the start."""
 
     def __init__(
         self,
         node: NodeEnvironment,
         *,
-        persister: Callable[[], Persister],
-        send_markers: SendMarkers,
+        persister: "Callable[[], Persister]",
+        marker_sender: "Callable[[], MarkerSender]",
         next_producer_id: Callable[[], int],
     ) -> None:
         self._node = node
-        self.groups = GroupRuntime(node, persister)
-        self.transactions = TransactionRuntime(node, send_markers, next_producer_id)
-        self._share: ShareRuntime | None = None
+        self._persister = persister
+        self._marker_sender = marker_sender
+        self._next_producer_id = next_producer_id
         self._has_started = False
 
-    @property
+    @cached_property
     def share(self) -> "ShareRuntime":
-        if self._share is None:
-            from barnabas.broker.share_runtime import ShareRuntime
+        from barnabas.broker.share_runtime import ShareRuntime
 
-            self._share = ShareRuntime(self._node)
-            if self._has_started:
-                self._share.start(self._led(self._share))
-        return self._share
+        return ShareRuntime(self._node)
 
-    def _runtimes(self) -> Iterator[CoordinatorRuntime[Any]]:
-        """Yields the runtimes, each after those that it uses: groups use share state, transactions use groups."""
-        if self._share is not None:
-            yield self._share
-        yield self.groups
-        yield self.transactions
+    @cached_property
+    def groups(self) -> "GroupRuntime":
+        from barnabas.broker.group_runtime import GroupRuntime
+
+        return GroupRuntime(self._node, self._persister)
+
+    @cached_property
+    def transactions(self) -> "TransactionRuntime":
+        from barnabas.broker.transaction_runtime import TransactionRuntime
+
+        return TransactionRuntime(self._node, self._marker_sender().send, self._next_producer_id)
+
+    def _runtimes(self) -> "Iterator[Runtime]":
+        """Yields the runtimes that are in use, or whose topic exists, in the order of :data:`RUNTIMES`."""
+        topics = self._node.image.topics_by_name
+        for topic, name in RUNTIMES.items():
+            if name in vars(self) or topic in topics:
+                yield getattr(self, name)
 
     # ------------------------------------------------------------ life
 
     def start(self) -> None:
         """Loads the shards of the partitions that this node leads, and follows the metadata from now on."""
-        if SHARE_GROUP_STATE in self._node.image.topics_by_name:
-            _ = self.share
         self._has_started = True
         for runtime in self._runtimes():
             runtime.start(self._led(runtime))
 
-    def _led(self, runtime: CoordinatorRuntime[Any]) -> dict[int, int]:
+    def _led(self, runtime: "Runtime") -> dict[int, int]:
         """Returns the leader epochs of the partitions that this node leads, by their index."""
         topic = self._node.image.topics_by_name.get(runtime.topic)
         partitions = {} if topic is None else topic.partitions
@@ -82,14 +93,13 @@ class Coordinators:
         """Elects and resigns shards, and tells the remaining shards which topics have changed."""
         if not self._has_started:
             return
-        for runtime in self._runtimes():
+        runtimes = list(self._runtimes())
+        for runtime in runtimes:
             self._follow(runtime, delta)
-        self.groups.on_image(delta)
-        self.transactions.on_image(delta)
-        if self._share is not None:
-            self._share.on_image(delta)
+        for runtime in runtimes:
+            runtime.on_image(delta)
 
-    def _follow(self, runtime: CoordinatorRuntime[Any], delta: MetadataDelta) -> None:
+    def _follow(self, runtime: "Runtime", delta: MetadataDelta) -> None:
         """Elects and resigns the shards whose partitions have changed."""
         if any(topic.name == runtime.topic for topic in delta.deleted_topics.values()):
             runtime.resign_all()
