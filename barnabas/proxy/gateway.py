@@ -82,11 +82,15 @@ class ProxiedConnection(Connection):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Serves the requests that have arrived, and sends them on together."""
-        self.passage.gather()
+        upstream = self.passage.upstream
+        if upstream is None:
+            super().buffer_updated(nbytes)
+            return
+        upstream.is_gathering = True
         try:
             super().buffer_updated(nbytes)
         finally:
-            self.passage.send_on()
+            upstream.send_on()
 
     def resume_writing(self) -> None:
         super().resume_writing()

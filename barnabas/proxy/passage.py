@@ -73,18 +73,18 @@ class Passage:
         self._connection = connection
         self._proxy = proxy
         self._place = place
-        self._upstream: Upstream | None = None
+        self.upstream: Upstream | None = None  #: the connection to the node; None until it is made
         self._speaks_tokens = False  #: whether frames are tokens of SASL without a header (SaslHandshake 0)
 
     def reach(self, upstream: Upstream) -> None:
         """Sets the connection to the node to which requests are forwarded."""
         upstream.client = self
-        self._upstream = upstream
+        self.upstream = upstream
 
     # ------------------------------------------------------------ requests
 
     def respond(self, frame: memoryview) -> "list[Buffer] | Awaited | None":
-        upstream, proxy = self._upstream, self._proxy
+        upstream, proxy = self.upstream, self._proxy
         assert upstream is not None
         key, version, correlation_id, client_id_size = self._header(frame)
         observed = None if proxy.observer is None else proxy.observer.requested(self.session.number, frame)
@@ -102,16 +102,6 @@ class Passage:
         if is_faulty:
             return Forwarded(upstream, frame, answer)
         return None if upstream.send(frame, Sent(correlation_id, answer.take)) else Draining(upstream)
-
-    def gather(self) -> None:
-        """Keeps small requests back until :meth:`send_on`, which sends them together."""
-        if self._upstream is not None:
-            self._upstream.is_gathering = True
-
-    def send_on(self) -> None:
-        """Sends the requests that were kept back."""
-        if self._upstream is not None:
-            self._upstream.send_on()
 
     def _header(self, frame: memoryview) -> tuple[int, int, int | None, int]:
         """Returns API key, version, correlation id and the size of the client id; -1 and None for a token of SASL."""
@@ -135,18 +125,18 @@ class Passage:
 
     def close(self) -> None:
         self.session.close()
-        if self._upstream is not None:
-            self._upstream.close("the client has disconnected")
+        if self.upstream is not None:
+            self.upstream.close("the client has disconnected")
 
     @property
     def is_awaited(self) -> bool:
         """Whether forwarded requests are not answered yet."""
-        return self._upstream is not None and self._upstream.is_awaited
+        return self.upstream is not None and self.upstream.is_awaited
 
     def when_answered(self, done: Callable[[], object]) -> None:
         """Calls ``done`` once all forwarded requests are answered."""
-        assert self._upstream is not None
-        self._upstream.on_answered = done
+        assert self.upstream is not None
+        self.upstream.on_answered = done
 
     # ------------------------------------------------------------ answers
 
@@ -161,8 +151,8 @@ class Passage:
 
     def resume(self) -> None:
         """Resumes reading responses: the client has read all data."""
-        if self._upstream is not None:
-            self._upstream.resume()
+        if self.upstream is not None:
+            self.upstream.resume()
 
     def with_addresses(self, answer: bytes, look: Look, version: int) -> bytes:
         """Returns a response in which the nodes' addresses are those of the proxy.
@@ -258,9 +248,12 @@ def is_unanswered(frame: memoryview, version: int, client_id_size: int) -> bool:
     at = 10 + max(client_id_size, 0)
     try:
         if version >= 9:
-            at = skip_tags(frame, at)
-            size, at = read_uvarint(frame, at)
-            at += max(size - 1, 0)
+            if frame[at] or frame[at + 1]:  # what it seldom has: tags, or a transactional id
+                at = skip_tags(frame, at)
+                size, at = read_uvarint(frame, at)
+                at += max(size - 1, 0)
+            else:
+                at += 2
         elif version >= 3:
             at += 2 + max(int.from_bytes(frame[at : at + 2], signed=True), 0)
         return frame[at] == 0 and frame[at + 1] == 0

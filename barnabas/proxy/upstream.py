@@ -109,9 +109,10 @@ class Upstream(asyncio.BufferedProtocol):
             self._flush()
 
     def _flush(self) -> None:
-        out, self._out = self._out, []
+        out = self._out
         if out and not self.is_closed:
             self.transport.write(b"".join(out) if len(out) > 1 else out[0])
+        out.clear()
 
     def when_drained(self, done: Callable[[Any], object] | None) -> None:
         """Calls ``done`` without responses once everything was sent. With None, cancels the call."""
@@ -220,6 +221,8 @@ class Upstream(asyncio.BufferedProtocol):
                 self._start += count
                 self._rest -= count
             begin = self._start
+            if begin == self._end:
+                break
             size = self._next_size(buffer)
             if size is None:
                 break

@@ -326,7 +326,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         elif buffer is not None:
             self._fit(buffer)
-        if not waiting:
+        if not waiting and not self._reading:
             self._resume_reading()
 
     def _fit(self, buffer: memoryview) -> None:
