@@ -82,7 +82,7 @@ class Broker(Node):
         self.lifecycle = Lifecycle(
             self.node_id,
             self.controller_channel,
-            scheduler=scheduler,
+            scheduler=self.cluster_scheduler,
             random=random,
             settings=lambda: self.config,
             metadata_offset=lambda: self.image.offset,

@@ -48,10 +48,10 @@ class LeadingNode(Protocol):
     def config(self) -> BrokerConfig: ...
 
     @property
-    def clock(self) -> Clock: ...
+    def cluster_clock(self) -> Clock: ...
 
     @property
-    def scheduler(self) -> Scheduler: ...
+    def cluster_scheduler(self) -> Scheduler: ...
 
     @property
     def image(self) -> MetadataImage: ...
@@ -83,7 +83,7 @@ class IsrChanges:
 
     @property
     def clock(self) -> Clock:
-        return self._node.clock
+        return self._node.cluster_clock
 
     @property
     def brokers(self) -> Mapping[int, BrokerImage]:
@@ -102,7 +102,7 @@ class IsrChanges:
         """Calls ``look`` twice within ``replica.lag.time.max.ms``."""
         self._looks[look] = None
         if self._look_timer is None and not self._is_closed:
-            self._look_timer = self._node.scheduler.call_later(self.lag_time_max / 2, self._look)
+            self._look_timer = self._node.cluster_scheduler.call_later(self.lag_time_max / 2, self._look)
 
     def look_no_more(self, look: Look) -> None:
         """Stops these calls. The timer runs only while there are any."""
@@ -112,7 +112,7 @@ class IsrChanges:
             self._look_timer = None
 
     def _look(self) -> None:
-        self._look_timer = self._node.scheduler.call_later(self.lag_time_max / 2, self._look)
+        self._look_timer = self._node.cluster_scheduler.call_later(self.lag_time_max / 2, self._look)
         for look in list(self._looks):
             if look in self._looks:
                 look()
@@ -133,14 +133,14 @@ class IsrChanges:
         """
         key = (change.topic_id, change.partition)
         if key in self._unsent:
-            self._node.scheduler.call_later(0, done, None, OperationNotAttempted())
+            self._node.cluster_scheduler.call_later(0, done, None, OperationNotAttempted())
             return
         self._unsent[key] = Unsent(change, done)
         self._send_in(0)
 
     def _send_in(self, seconds: float) -> None:
         if self._unsent and not self._is_sending and self._timer is None and not self._is_closed:
-            self._timer = self._node.scheduler.call_later(seconds, self._send)
+            self._timer = self._node.cluster_scheduler.call_later(seconds, self._send)
 
     def _send(self) -> None:
         self._timer = None

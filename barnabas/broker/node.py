@@ -79,6 +79,8 @@ class Reconfigurable(Protocol):
 class Node:
     """A node with the roles that ``process.roles`` says. Call :meth:`open` and finally :meth:`close`.
 
+    :param cluster_clock: by which nodes wait for one another, with ``cluster_scheduler``: by default ``clock``. A test
+        that advances ``clock`` keeps this one, since other nodes' requests take the machine's time
     :param peers: reaches the brokers of the cluster, this one among them
     :param controller_peers: reaches the controllers; by default ``peers``
     :param reader: runs reads of cold data; ``resolver`` looks up the names of clients
@@ -99,6 +101,8 @@ class Node:
         random: Random,
         background: Background,
         peers: Peers,
+        cluster_clock: Clock | None = None,
+        cluster_scheduler: Scheduler | None = None,
         controller_peers: Peers | None = None,
         reader: Background | None = None,
         resolver: Background | None = None,
@@ -108,6 +112,8 @@ class Node:
         self.config = config
         self.clock = clock
         self.scheduler = scheduler
+        self.cluster_clock = cluster_clock or clock
+        self.cluster_scheduler = cluster_scheduler or scheduler
         self.random = random
         self.peers = peers
         self.controller_peers = controller_peers or peers
@@ -146,8 +152,8 @@ class Node:
             self.controller_peers,
             lambda: self.quorum.leadership,
             is_sole=lambda: self.quorum.is_sole_voter,
-            clock=clock,
-            scheduler=scheduler,
+            clock=self.cluster_clock,
+            scheduler=self.cluster_scheduler,
             timeout_ms=lambda: self.config["request.timeout.ms"],
         )
 
@@ -276,7 +282,7 @@ class Node:
         return ControllerMetadata(
             metadata_log,
             quorum,
-            self.clock,
+            self.cluster_clock,
             self._files,
             settings=lambda: self.config,
             rules=self.config_rules,
@@ -285,7 +291,7 @@ class Node:
             features=self._features,
             cluster_id=self.cluster_id,
             resident=self.node_id if self.config.is_broker and quorum.is_sole_voter else None,
-            scheduler=self.scheduler,
+            scheduler=self.cluster_scheduler,
         )
 
     def _new_voter(self, metadata_log: MetadataLog) -> Quorum:

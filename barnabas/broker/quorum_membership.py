@@ -27,8 +27,8 @@ class ObservingNode(Protocol):
     cluster_id: str
     config: BrokerConfig
     controller_peers: Peers
-    clock: Clock
-    scheduler: Scheduler
+    cluster_clock: Clock
+    cluster_scheduler: Scheduler
     random: Random
     on_fatal: Callable[[str], object]
 
@@ -60,8 +60,8 @@ def _place(node: ObservingNode, metadata_log: MetadataLog) -> tuple[Identity, Co
 def _surroundings(node: ObservingNode) -> dict[str, Any]:
     config = node.config
     return {
-        "clock": node.clock,
-        "scheduler": node.scheduler,
+        "clock": node.cluster_clock,
+        "scheduler": node.cluster_scheduler,
         "random": node.random,
         "on_fatal": lambda reason: node.on_fatal(reason),
         "limits": Limits(

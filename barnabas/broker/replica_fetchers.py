@@ -36,10 +36,10 @@ class FollowingNode(Protocol):
     def config(self) -> BrokerConfig: ...
 
     @property
-    def clock(self) -> Clock: ...
+    def cluster_clock(self) -> Clock: ...
 
     @property
-    def scheduler(self) -> Scheduler: ...
+    def cluster_scheduler(self) -> Scheduler: ...
 
     @property
     def peers(self) -> Peers: ...
@@ -160,7 +160,7 @@ class Running:
         self._is_closed = False
         self._is_soon = False
         self._timer: Timer | None = None
-        self._log_limit = LogLimit(broker.clock)
+        self._log_limit = LogLimit(broker.cluster_clock)
         self.fetcher = Fetcher(broker.node_id, lambda: broker.lifecycle.epoch, self._settings, throttle)
 
     def _settings(self) -> FetchSettings:
@@ -188,14 +188,14 @@ class Running:
     def _call_later(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._broker.scheduler.call_later(seconds, self._run)
+        self._timer = self._broker.cluster_scheduler.call_later(seconds, self._run)
 
     def _run(self) -> None:
         """Appends the fetched records, a part in each turn of the loop, and then sends the next request."""
         self._timer, self._is_soon = None, False
         if self._is_closed or self._is_sending or self._broker.lifecycle.epoch < 0:
             return
-        clock, fetcher = self._broker.clock, self.fetcher
+        clock, fetcher = self._broker.cluster_clock, self.fetcher
         now = clock.monotonic()
         if fetcher.work(BYTES_A_TURN, now, clock.time_ms()):
             self._call_later(0)
@@ -222,7 +222,7 @@ class Running:
         self._is_sending = False
         if self._is_closed:
             return
-        clock = self._broker.clock
+        clock = self._broker.cluster_clock
         if error is not None:
             if self._log_limit.is_due(error):
                 logger.warning("Cannot fetch from broker %d: %s", self._leader, error or type(error).__name__)

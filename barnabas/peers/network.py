@@ -75,10 +75,10 @@ class Surroundings(Protocol):
     def config(self) -> Settings: ...
 
     @property
-    def clock(self) -> Clock: ...
+    def cluster_clock(self) -> Clock: ...
 
     @property
-    def scheduler(self) -> Scheduler: ...
+    def cluster_scheduler(self) -> Scheduler: ...
 
 
 class _Waiting(NamedTuple):
@@ -104,7 +104,7 @@ class NetworkPeers:
         self.node = node
         self.resolve = resolve
         self.connect = connect
-        self.deadlines = Deadlines(node.clock, node.scheduler)
+        self.deadlines = Deadlines(node.cluster_clock, node.cluster_scheduler)
         self._lanes: dict[tuple[int, str], Lane] = {}
 
     def send(
@@ -115,7 +115,7 @@ class NetworkPeers:
         found = self._lanes.get((node_id, lane))
         if found is None:
             found = self._lanes[node_id, lane] = Lane(self, node_id, lane)
-        found.send(request, done, self.node.clock.monotonic() + timeout_ms / 1000)
+        found.send(request, done, self.node.cluster_clock.monotonic() + timeout_ms / 1000)
 
     def versions_of(self, node_id: int) -> ApiVersions | None:
         known = (lane.versions for (node, _), lane in self._lanes.items() if node == node_id)
@@ -182,11 +182,11 @@ class Lane:
 
     def _check_at(self, moment: float) -> None:
         if moment < self._watch.at:
-            self._peers.deadlines.set(self._watch, max(moment - self._node.clock.monotonic(), 0.001))
+            self._peers.deadlines.set(self._watch, max(moment - self._node.cluster_clock.monotonic(), 0.001))
 
     def _check(self) -> None:
         """Fails the requests that have timed out, sent or not."""
-        now = self._node.clock.monotonic()
+        now = self._node.cluster_clock.monotonic()
         overdue = [each for each in self._waiting if each.deadline <= now]
         self._waiting = deque(each for each in self._waiting if each.deadline > now)
         if self._waiting:
@@ -214,7 +214,9 @@ class Lane:
 
         def new() -> PeerConnection:
             made.append(
-                PeerConnection(name, self._client_id, self._node.clock, limits, self._check_at, on_lost=self._lost)
+                PeerConnection(
+                    name, self._client_id, self._node.cluster_clock, limits, self._check_at, on_lost=self._lost
+                )
             )
             return made[-1]
 
@@ -247,7 +249,7 @@ class Lane:
         for connection in made:
             connection.close("it is not usable", level=logging.DEBUG)
         self._connecting = None
-        self._backoff = self._node.scheduler.call_later(RECONNECT_BACKOFF_S, self._connect)
+        self._backoff = self._node.cluster_scheduler.call_later(RECONNECT_BACKOFF_S, self._connect)
         self._refuse(error)
 
     def _refuse(self, error: type[NetworkException]) -> None:

@@ -61,6 +61,8 @@ class Server:
         files: Files | None = None,
         clock: Clock | None = None,
         scheduler: Scheduler | None = None,
+        cluster_clock: Clock | None = None,
+        cluster_scheduler: Scheduler | None = None,
         random: Random | None = None,
         on_fatal: Callable[[str], object] = lambda reason: None,
         features: Mapping[str, int] | None = None,
@@ -78,6 +80,8 @@ class Server:
         self._files = files or DiskFiles()
         self.clock = clock or SystemClock()
         self._scheduler = scheduler
+        self._cluster_clock = cluster_clock
+        self._cluster_scheduler = cluster_scheduler
         self._random = random or SystemRandom()  # nonces and ids that cannot be guessed
         self._services = Services()
         self.listeners: list[Listener] = []  #: for clients; a process that is only a controller has none
@@ -167,6 +171,8 @@ class Server:
             files=self._files,
             clock=self.clock,
             scheduler=self._scheduler or loop,
+            cluster_clock=self._cluster_clock,
+            cluster_scheduler=self._cluster_scheduler,
             random=self._random,
             background=self.background,
             reader=self._new_background(loop.call_soon_threadsafe, "barnabas-reads"),

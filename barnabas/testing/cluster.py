@@ -5,16 +5,16 @@ in memory. Several clusters can run at the same time.
 """
 
 import asyncio
+import contextlib
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from random import SystemRandom
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.broker import Broker, Node
-from barnabas.clock import SystemClock
 from barnabas.cluster.controller.commands import (
     AlterPartitionReassignments,
     CreateTopics,
@@ -25,8 +25,10 @@ from barnabas.cluster.image.image import PartitionImage
 from barnabas.errors import ElectionNotNeeded, KafkaError, NotController, UnknownTopicOrPartition
 from barnabas.server.run import loop_factory
 from barnabas.testing.cluster_node import ClusterNode
+from barnabas.testing.controls import Controls
 from barnabas.testing.in_process import as_property
 from barnabas.testing.seeing import Seeing
+from barnabas.testing.turning import BrokerClock, TurnedClock
 from barnabas.uuids import random_uuid, uuid_text
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ CONTROLLER_ID = 1000
 
 LONGEST_WAIT_S = 30.0
 """The timeout of calls to the cluster's thread."""
+
+SETTLING_S = 5.0
+"""How long an advance of the clock waits for replicas of what it has written."""
 
 LOOK_S = 0.01
 """The polling interval of waits."""
@@ -96,7 +101,8 @@ class Cluster(Seeing):
             "share.coordinator.state.topic.replication.factor": copies,
         }
         given = {name: as_property(value) for name, value in {**defaults, **(configs or {}), **named}.items()}
-        random, clock = SystemRandom(), SystemClock()
+        random, clock = SystemRandom(), TurnedClock()
+        self._turned = clock
         self.cluster_id = uuid_text(random_uuid(random.randbytes))
         self._reserved = {CONTROLLER_ID + index: reserve() for index in range(controllers)}
         addresses = {node_id: f"127.0.0.1:{each.getsockname()[1]}" for node_id, each in self._reserved.items()}
@@ -126,7 +132,7 @@ class Cluster(Seeing):
     # ------------------------------------------------------------ start and stop
 
     def __enter__(self) -> Self:
-        self._loop = loop_factory()()
+        self._loop = self._turned.loop = loop_factory()()
         self._thread = threading.Thread(target=self._loop.run_forever, name="barnabas-cluster", daemon=True)
         self._thread.start()
         try:
@@ -259,12 +265,41 @@ class Cluster(Seeing):
         if self._faults is None:
             from barnabas.testing.cluster_faults import ClusterFaults
 
-            self._faults = ClusterFaults(self._brokers, self._call, SystemClock(), self._loop)
+            self._faults = ClusterFaults(self._brokers, self._call, self._turned, self._loop)
         return self._faults
 
     def fault_report(self) -> str:
         """Returns which faults there were, a line each. Imports nothing if there was no rule."""
         return "" if self._faults is None else self._faults.report()
+
+    # ------------------------------------------------------------ time
+
+    @property
+    def clock(self) -> BrokerClock:
+        """The clock of all nodes, which a test may advance (docs/how-to/turn-the-clock.md).
+
+        Nodes wait for one another by the machine's time: elections, heartbeats and replication go on as they did.
+        """
+        return BrokerClock(self._turned, lambda seconds: self._await(self._advance(seconds)))
+
+    async def _advance(self, seconds: float) -> None:
+        await self._turned.advance(seconds, self._settled)
+
+    async def _settled(self) -> None:
+        """Waits for the background threads of the nodes that run, and for replicas of what the timers have written."""
+        servers = [node.server for node in self._nodes.values() if node.server is not None]
+        await asyncio.gather(*(Controls.of(server).settled() for server in servers))
+        ends = {
+            partition: partition.log.log_end_offset
+            for broker in self._running()
+            for partition in broker.partitions.values()
+            if partition.leads and self._are_running(partition.image.isr)
+        }
+        with contextlib.suppress(TimeoutError):  # a node may be killed meanwhile
+            await self._until(lambda: all(each.log.high_watermark >= end for each, end in ends.items()), SETTLING_S)
+
+    def _are_running(self, nodes: Iterable[int]) -> bool:
+        return {*nodes} <= {broker.node_id for broker in self._running()}
 
     # ------------------------------------------------------------ topics
 

@@ -9,7 +9,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from barnabas.clock import Clock, Scheduler
+from barnabas.clock import Clock, Scheduler, SystemClock
 from barnabas.faults.naming import ImpossibleRule
 from barnabas.faults.rules import Rule, Rules
 from barnabas.faults.scenarios import Scenario, Scenarios
@@ -53,10 +53,11 @@ class ClusterFaults(Scenarios):
     """The rules of a cluster's brokers. Each scenario of :mod:`barnabas.faults.scenarios` is a method.
 
     :param call: calls a function in the cluster's thread
+    :param clock: of the rules. Recorded requests have the machine's time, as clients do
     """
 
     def __init__(self, nodes: Mapping[int, ClusterNode], call: Call, clock: Clock, scheduler: Scheduler) -> None:
-        self._clock, self._scheduler = clock, scheduler
+        self._scheduler = scheduler
         self._random = Random(0)
         self._nodes, self._call = nodes, call
         self._watches: dict[int, Watch] = {}
@@ -72,7 +73,7 @@ class ClusterFaults(Scenarios):
             topic = server.broker.image.topics_by_id.get(topic_id)
             return None if topic is None else topic.name
 
-        made = Watch(rules, server.listeners, self._clock, self._scheduler, topic_name, partial(_leads_to, node_id))
+        made = Watch(rules, server.listeners, SystemClock(), self._scheduler, topic_name, partial(_leads_to, node_id))
         made.seen = self.seen
         self._watches[node_id] = made
         return made

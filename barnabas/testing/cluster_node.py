@@ -16,6 +16,7 @@ from barnabas.log.meta_properties import MetaProperties
 from barnabas.peers.peers import ApiVersions, Done, Peers
 from barnabas.server.faulty import Watch
 from barnabas.server.server import Server
+from barnabas.testing.turning import TurnedClock, Undisturbed
 from barnabas.uuids import random_uuid
 from barnabas.wire.message import Request
 
@@ -68,10 +69,11 @@ class ClusterNode:
     """A node and its files, which are kept when it stops.
 
     :param properties: its configs, without ids and directories
+    :param clock: of all nodes of the cluster
     """
 
     def __init__(
-        self, node_id: int, properties: Mapping[str, str], clock: Clock, random_bytes: Callable[[int], bytes]
+        self, node_id: int, properties: Mapping[str, str], clock: TurnedClock, random_bytes: Callable[[int], bytes]
     ) -> None:
         self.id = node_id
         self.properties = {**properties, "node.id": str(node_id), "log.dirs": DIRECTORY}
@@ -82,7 +84,7 @@ class ClusterNode:
         self._files = MemoryFiles(clock)
         self._clock = clock
         self._random_bytes = random_bytes
-        self._scheduler: MortalScheduler
+        self._schedulers: tuple[MortalScheduler, MortalScheduler]  #: of the clock, and of the machine's time
 
     def format(self, cluster_id: str) -> None:
         """Formats the log directory for that cluster."""
@@ -95,16 +97,18 @@ class ClusterNode:
     def is_running(self) -> bool:
         return self.server is not None
 
-    async def start(self, scheduler: Scheduler) -> None:
+    async def start(self, loop: Scheduler) -> None:
         """Starts the node; has no effect if it runs. :raises Exception: it cannot start"""
         if self.server is not None:
             return
-        mortal = self._scheduler = MortalScheduler(scheduler)
+        turned, mortal = self._schedulers = MortalScheduler(self._clock), MortalScheduler(loop)
         server = Server(
             BrokerConfig.from_properties(self.properties, dev=True),
             files=self._files,
             clock=self._clock,
-            scheduler=mortal,
+            scheduler=turned,
+            cluster_clock=Undisturbed(self._clock),
+            cluster_scheduler=mortal,
             on_fatal=logging.getLogger(__name__).critical,
             wrap_peers=lambda peers: CutPeers(peers, self.id, lambda: self.is_cut or mortal.is_dead),
         )
@@ -130,7 +134,8 @@ class ClusterNode:
         server, self.server = self.server, None
         if server is None:
             return
-        self._scheduler.is_dead = True
+        for scheduler in self._schedulers:
+            scheduler.is_dead = True
         self._files = copied(self._files, self._clock)  # what the dead node still writes is dropped
         self.cut(server)
         for listener in (*server.listeners, *server.controller_listeners):

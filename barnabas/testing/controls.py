@@ -149,9 +149,9 @@ class Controls:
 
     async def advance(self, seconds: float) -> None:
         """Advances the clock. Timers that are due have run when this returns."""
-        await self.clock.advance(seconds, self._settled)
+        await self.clock.advance(seconds, self.settled)
 
-    async def _settled(self) -> None:
+    async def settled(self) -> None:
         """Waits for the background threads, and for the callbacks of their work."""
         for _ in range(3):
             done: asyncio.Future[None] = asyncio.get_running_loop().create_future()

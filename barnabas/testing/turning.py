@@ -1,6 +1,8 @@
-"""The clock of a broker in this process, which a test advances: retention, expiry, time-outs and sessions use it.
+"""The clock of a broker or a cluster in this process, which a test advances: retention, expiry, time-outs and sessions
+use it.
 
-Knows nothing of the broker. Sockets use the machine's time, as clients do.
+Knows nothing of the broker. Sockets use the machine's time, as clients do, and so do the nodes of a cluster among
+themselves.
 """
 
 import asyncio
@@ -133,6 +135,14 @@ class TurnedClock:
             self._frozen_ms = time_ms
 
 
+class Undisturbed:
+    """The date of a clock, and the machine's ``monotonic``: what nodes wait for from one another takes its time."""
+
+    def __init__(self, clock: TurnedClock) -> None:
+        self.time_ms = clock.time_ms
+        self.monotonic = time.monotonic
+
+
 def moment_of(date: "str | datetime") -> int:
     """Returns milliseconds since 1970; a date without a time zone is in UTC.
 
@@ -150,7 +160,7 @@ def _machine_ms() -> int:
 
 
 class BrokerClock:
-    """The clock of a broker, as a test controls it.
+    """The clock of a broker, or of all nodes of a cluster, as a test controls it.
 
     :param advance: advances the clock by seconds, and returns when that is done
     """

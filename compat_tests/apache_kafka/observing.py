@@ -45,14 +45,14 @@ class Node:
     node_id = 7
 
     def __init__(self, home: Path, *controllers: ApacheController, bootstrap: bool = False) -> None:
-        self.clock, self.files, self.fatal = SystemClock(), DiskFiles(), list[str]()
+        self.cluster_clock, self.files, self.fatal = SystemClock(), DiskFiles(), list[str]()
         self.config = BrokerConfig.from_properties({"node.id": "7"})
-        self.scheduler = asyncio.get_running_loop()
+        self.cluster_scheduler = asyncio.get_running_loop()
         directory = home / LOG
         directory.mkdir(parents=True, exist_ok=True)
         self.log = open_log(
             LogServices(LogDirectory(self.files, str(home))), str(directory), "__cluster_metadata", 0, topic_config(),
-            clean=False, recovery_point=0, now_ms=self.clock.time_ms(),
+            clean=False, recovery_point=0, now_ms=self.cluster_clock.time_ms(),
         )  # fmt: skip
         where = {number: Address("127.0.0.1", each.port) for number, each in enumerate(controllers, start=1)}
         book = Controllers(
@@ -65,13 +65,13 @@ class Node:
         formatted = read_meta_properties(self.files, str(controllers[0].home / "data"))
         assert formatted is not None
         self.observer = Observer(
-            MetadataLog(self.log, str(directory), self.files, clock=self.clock, background=Inline()),
+            MetadataLog(self.log, str(directory), self.files, clock=self.cluster_clock, background=Inline()),
             Identity(self.node_id, formatted.cluster_id, bytes([7]) * 16),
             book,
             self.peers,
             files=self.files,
-            clock=self.clock,
-            scheduler=self.scheduler,
+            clock=self.cluster_clock,
+            scheduler=self.cluster_scheduler,
             random=Random(1),
             on_fatal=self.fatal.append,
         )
@@ -92,7 +92,7 @@ class Node:
         resource = AlterConfigs.AlterConfigsResource(resource_type=BROKER_RESOURCE, resource_name="", configs=[change])
         code = NOT_CONTROLLER
         while code == NOT_CONTROLLER:  # a controller that was just elected is not yet active
-            answered: asyncio.Future[tuple[Any, Any]] = self.scheduler.create_future()
+            answered: asyncio.Future[tuple[Any, Any]] = self.cluster_scheduler.create_future()
             request = AlterConfigs(resources=[resource], validate_only=False)
             leader_id = self.observer.leadership.leader_id
             self.peers.send(leader_id, request, lambda *answer, to=answered: to.set_result(answer))

@@ -58,9 +58,8 @@ def metadata_of(address: str, protocol: str, given: dict[str, str], *, seconds: 
 
     async def ask() -> tuple[Any, Any]:
         loop = asyncio.get_running_loop()
-        node: Any = SimpleNamespace(
-            node_id=9, config=BrokerConfig(given), clock=SystemClock(), scheduler=loop, random=Random(0)
-        )
+        timing = {"cluster_clock": SystemClock(), "cluster_scheduler": loop, "scheduler": loop}
+        node: Any = SimpleNamespace(node_id=9, config=BrokerConfig(given), **timing, random=Random(0))
         host, port = address.split(":")
         endpoint = Endpoint("INSIDE", host, int(port), protocol)
         peers = NetworkPeers(node, lambda node_id: endpoint, SecureConnect(node, "INSIDE", protocol, MECHANISM))

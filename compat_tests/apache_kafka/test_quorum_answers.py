@@ -109,12 +109,12 @@ class Asking:
     node_id = 7
 
     def __init__(self, port: int) -> None:
-        self.clock, self.scheduler = SystemClock(), asyncio.get_running_loop()
+        self.cluster_clock, self.cluster_scheduler = SystemClock(), asyncio.get_running_loop()
         self.config = BrokerConfig.from_properties({"node.id": "7"})
         self.peers = NetworkPeers(self, lambda _: Endpoint("CONTROLLER", "127.0.0.1", port, "PLAINTEXT"))
 
     async def __call__(self, request: Request) -> Any:
-        answered: asyncio.Future[Any] = self.scheduler.create_future()
+        answered: asyncio.Future[Any] = self.cluster_scheduler.create_future()
         self.peers.send(1, request, lambda response, error: answered.set_result(response or error), timeout_ms=10_000)
         return await answered
 

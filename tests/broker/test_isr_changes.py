@@ -39,8 +39,8 @@ def node(clock, channel):
         node_id=1,
         epoch=55,
         config={"replica.lag.time.max.ms": 10_000},
-        clock=clock,
-        scheduler=clock,
+        cluster_clock=clock,
+        cluster_scheduler=clock,
         image=SimpleNamespace(brokers={}),
         controller_channel=channel,
     )

@@ -33,7 +33,7 @@ class Asking:
             "socket.connection.setup.timeout.ms": 10_000,
             **{name.replace("_", "."): value for name, value in configs.items()},
         }
-        node = SimpleNamespace(node_id=1, config=config, clock=SystemClock(), scheduler=loop)
+        node = SimpleNamespace(node_id=1, config=config, cluster_clock=SystemClock(), cluster_scheduler=loop)
         self.peers = NetworkPeers(node, lambda node_id: self.endpoint if node_id == OTHER else None)
 
     async def ask(self, request, *, node_id=OTHER, lane="", timeout_ms=None):

@@ -55,7 +55,8 @@ def asks(protocol, port, configs, *, times=1, host="127.0.0.1", pause=0.0):
     async def test():
         loop = asyncio.get_running_loop()
         config = BrokerConfig({"listeners": "PLAINTEXT://:0", **configs})
-        node = SimpleNamespace(node_id=1, config=config, clock=SystemClock(), scheduler=loop, random=Random(0))
+        timing = {"cluster_clock": SystemClock(), "cluster_scheduler": loop, "scheduler": loop}
+        node = SimpleNamespace(node_id=1, config=config, **timing, random=Random(0))
         connect = SecureConnect(node, protocol, protocol, MECHANISM)
         peers = NetworkPeers(node, lambda node_id: Endpoint(protocol, host, port, protocol), connect)
         for _ in range(times):
