@@ -7,6 +7,7 @@ import contextlib
 import socket
 import struct
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -229,6 +230,22 @@ class Play:
 
     def pause(self, step: Step) -> None:
         time.sleep(step.within)
+
+    def published(self, step: Step) -> None:
+        """Returns once every part of the broker has applied the changes that were made before.
+
+        Apache Kafka tells its parts of an image of the metadata one after the other, first the one that describes
+        quotas, and then begins with the next image. When the second of two changes is described, all have the first.
+        """
+        name = f"published-{uuid.uuid4()}"
+        entity = [{"EntityType": "client-id", "EntityName": name}]
+        component = {"EntityType": "client-id", "MatchType": 0, "Match": name}
+        for removed, described in ((False, ("Entries.0.Entity", entity)), (True, ("Entries", []))):
+            op = {"Key": "producer_byte_rate", "Value": 1e15, "Remove": removed}
+            changes = {"Entries": [{"Entity": entity, "Ops": [op]}], "ValidateOnly": False}
+            shown = {"Components": [component], "Strict": True}
+            self.ask(replace(step, api="AlterClientQuotas", version=1, body=changes))
+            self.ask(replace(step, api="DescribeClientQuotas", version=1, body=shown, until=described))
 
     def hang_up(self, step: Step) -> None:
         self.connections.pop(step.on).socket.close()

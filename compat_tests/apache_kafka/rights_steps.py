@@ -12,7 +12,7 @@ from .batches import records
 from .play import Step
 from .scenarios.streams import internal, subtopology
 from .share_state_steps import found, initialize
-from .steps import ask, commit, create, join_body, pause, scenario, seed
+from .steps import ask, commit, create, join_body, published, scenario, seed
 from .transaction_steps import TRANSACTIONAL, add_body
 
 TOPIC, GROUP, CLUSTER, TXN, TOKEN, USER = 2, 3, 4, 5, 6, 7
@@ -675,7 +675,7 @@ IN_SESSION = scenario(
         Filters=[{**ANY_ACL, "ResourceNameFilter": None, "HostFilter": "$host", "Operation": READ}],
         quiet=True,
     ),
-    pause(0.3),
+    published(),
     ask("Fetch", on="stranger", **(fetched() | SESSION | {"SessionId": "$s", "SessionEpoch": 3})),
     versions="7+",
 )

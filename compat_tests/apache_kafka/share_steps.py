@@ -9,7 +9,7 @@ from typing import Any
 
 from .play import Step
 from .share_state_steps import found, initialize, placed
-from .steps import ask, create, seed
+from .steps import ask, create, published, seed
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 
@@ -122,13 +122,10 @@ def shared(*sizes: int, partitions: int = 1, **configs: str) -> list[Any]:
     ]
 
 
-def group_config(**configs: str) -> Step:
-    """Sets configs of ``~g``, with ``_`` for the dots."""
+def group_config(**configs: str) -> list[Step]:
+    """Sets configs of ``~g``, with ``_`` for the dots, and waits until they are in force."""
     changes = [
         {"Name": name.replace("_", "."), "ConfigOperation": 0, "Value": value} for name, value in configs.items()
     ]
-    return ask(
-        "IncrementalAlterConfigs",
-        quiet=True,
-        Resources=[{"ResourceType": 32, "ResourceName": "~g", "Configs": changes}],
-    )
+    resource = {"ResourceType": 32, "ResourceName": "~g", "Configs": changes}
+    return [ask("IncrementalAlterConfigs", quiet=True, Resources=[resource]), published()]

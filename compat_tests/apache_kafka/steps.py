@@ -173,6 +173,11 @@ def pause(seconds: float) -> Step:
     return Step("pause", within=seconds)
 
 
+def published() -> Step:
+    """Waits until all parts of the broker, as its coordinators, have heard of the changes so far."""
+    return Step("published", quiet=True)
+
+
 def hang_up(on: str) -> Step:
     return Step("hang_up", on=on)
 
@@ -347,6 +352,16 @@ def sync(
 def stable(save: str = "m", **more: Any) -> list[Step]:
     """Makes a group ``~g`` with one member that has its assignment."""
     return [join(v=3, quiet=True, save=save, **more), sync(f"${save}", v=3, quiet=True)]
+
+
+def becomes(state: str) -> Step:
+    """Waits until the group ``~g`` is in that state."""
+    return ask("DescribeGroups", v=5, quiet=True, until=("Groups.0.GroupState", state), Groups=["~g"])
+
+
+def rebalancing() -> Step:
+    """Waits until the group ``~g`` rebalances, as a join on another connection makes it do."""
+    return becomes("PreparingRebalance")
 
 
 def commit_body(

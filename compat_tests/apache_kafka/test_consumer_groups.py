@@ -4,7 +4,6 @@ Must not read files: the content of ``__consumer_offsets`` is fetched from the r
 """
 
 import struct
-import time
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +19,7 @@ from .hand_over import SETTINGS as HAND_OVER
 from .hand_over import apache_on, barnabas_on, complaints, running
 from .play import Play, Step, error_codes
 from .scenarios.consumer_groups import beat, enter, leave, listed, shown
-from .steps import ask, commit, create, fetch
+from .steps import ask, commit, create, fetch, published
 
 pytestmark = pytest.mark.xdist_group("hand_over")
 
@@ -122,8 +121,7 @@ class Client:
 def first(client: Client, bootstrap: str) -> list[Any]:
     """Makes topics, a group that stays unchanged, and one that subscribes by a pattern."""
     client.ask(bootstrap, ask("FindCoordinator", v=4, KeyType=0, CoordinatorKeys=["~g"]))
-    client.ask(bootstrap, create("~t", 5), create("~u", 2))
-    time.sleep(0.3)  # Apache Kafka's coordinator learns of topics after Metadata has them; no response shows when
+    client.ask(bootstrap, create("~t", 5), create("~u", 2), published())
     found = client.ask(bootstrap, commit(GroupId="~h"), enter("~h", "~u", GroupId="~h", ServerAssignor="range"))
     found += client.ask(bootstrap, enter("~p", SubscribedTopicRegex="~u.*", GroupId="~p"))
     # Apache Kafka resolves a pattern in the background.

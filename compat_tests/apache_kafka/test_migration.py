@@ -4,7 +4,6 @@ Must not read files: the content of ``__consumer_offsets`` is fetched from the r
 clients' own, so that hash tables have the same order in both brokers.
 """
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from .scenarios.consumer_groups import beat as consumer_beat
 from .scenarios.consumer_groups import enter, leave, listed, shown
 from .scenarios.groups import beat, protocols
 from .scenarios.groups import leave as classic_leave
-from .steps import ask, create, join, sync
+from .steps import ask, create, join, published, sync
 from .test_consumer_groups import SETTINGS, Client
 
 pytestmark = pytest.mark.xdist_group("hand_over")
@@ -92,8 +91,8 @@ def test_both_write_the_same(kafka_jars: Path, tmp_path: Path) -> None:
     for broker in (apache_on(tmp_path / "theirs", SETTINGS), barnabas_on(tmp_path / "ours", SETTINGS)):
         client = Client()
         with running(broker) as bootstrap:
-            client.ask(bootstrap, ask("FindCoordinator", v=4, KeyType=0, CoordinatorKeys=["~g"]), create("~t", 4))
-            time.sleep(0.3)  # as in test_consumer_groups.py
+            coordinator = ask("FindCoordinator", v=4, KeyType=0, CoordinatorKeys=["~g"])
+            client.ask(bootstrap, coordinator, create("~t", 4), published())
             answers = client.without_ids(client.ask(bootstrap, *STEPS))
             for answer in answers[-2:]:
                 for made_up in ("MemberId", "Leader", "Members"):

@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..play import Step
-from ..steps import ask, commit, committed, create, gone, join, pause, scenario, stable
+from ..steps import ask, commit, committed, create, gone, join, pause, published, scenario, stable
 
 BEAT, SHOWN = "ConsumerGroupHeartbeat", "ConsumerGroupDescribe"
 GROUP_RESOURCE = 32
 
-HEARD = pause(0.3)
+HEARD = published()
 """Apache Kafka's group coordinator gets topics and configs a moment later."""
+
+RESOLVED = pause(0.3)
+"""Apache Kafka resolves a pattern in the background."""
 
 REGEX_INTERVAL = pause(10.2)
 """The interval in which a pattern is resolved once."""
@@ -319,12 +322,12 @@ MEMBERS = [
         BEAT,
         create("~t", 2),
         AT_ONCE,
-        enter("~a", timeout=1000),
+        enter("~a", timeout=3000),
         enter("~b"),
         beat("~a"),
-        pause(0.6),
+        pause(1.0),
         beat("~a"),
-        pause(0.7),
+        pause(2.3),
         refused("~a", 2),
         beat("~b"),
         shown(),
@@ -364,7 +367,7 @@ TOPICS = [
         create("~other", 1),
         AT_ONCE,
         enter("~a", SubscribedTopicRegex="~r-.*"),
-        HEARD,
+        RESOLVED,
         shown(),
         beat("~a"),
         enter("~b", SubscribedTopicRegex="~r-.*"),
@@ -374,7 +377,7 @@ TOPICS = [
         beat("~b", owned={}, SubscribedTopicRegex="~nothing"),
         shown(),
         beat("~b", SubscribedTopicRegex="", SubscribedTopicNames=["~other"]),
-        HEARD,
+        RESOLVED,
         shown(),
         leave("~a"),
         shown(),
@@ -386,14 +389,14 @@ TOPICS = [
         create("~r-1", 2),
         AT_ONCE,
         enter("~a", SubscribedTopicRegex="~r-.*"),
-        HEARD,
+        RESOLVED,
         beat("~a"),
         create("~r-2", 1),
         HEARD,
         beat("~a"),
         REGEX_INTERVAL,
         beat("~a"),
-        HEARD,
+        RESOLVED,
         beat("~a"),
         drop("~r-1"),
         beat("~a", owned={"~r-2": [0]}),

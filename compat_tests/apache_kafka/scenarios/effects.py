@@ -16,7 +16,9 @@ from ..steps import (
     pause,
     produce,
     produce_body,
+    published,
     ready,
+    rebalancing,
     receive,
     scenario,
     seed,
@@ -47,7 +49,7 @@ def changed(*resources: dict[str, Any]) -> list[Step]:
         if is_set or kind == BROKER
     ]
     alter = ask("IncrementalAlterConfigs", v=1, quiet=True, Resources=list(resources), ValidateOnly=False)
-    return [alter, *shows, pause(0.1)]
+    return [alter, *shows, published()]
 
 
 CONFIGS = [
@@ -286,7 +288,7 @@ TOPICS = [
         commit("~u", v=7, quiet=True),
         ask("DeleteTopics", v=5, quiet=True, TopicNames=["~t"], TimeoutMs=5000),
         gone("~t"),
-        pause(0.3),
+        published(),
         committed("~g", "~t"),
         committed("~g", None),
         versions="2-9",
@@ -298,7 +300,7 @@ TOPICS = [
         commit(v=7, quiet=True),
         ask("DeleteTopics", v=5, quiet=True, TopicNames=["~t"], TimeoutMs=5000),
         gone("~t"),
-        pause(0.3),
+        published(),
         create("~t"),
         committed("~g", "~t"),
     ),
@@ -396,7 +398,7 @@ OVERLAP = [
             Protocols=[{"Name": "range", "Metadata": b""}],
         ),
         send("FindCoordinator", on="n", v=0, Key="~g"),
-        pause(0.1),
+        rebalancing(),
         join("$m", RebalanceTimeoutMs=500),
         receive(on="n"),
         receive(on="n"),

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..play import Step
-from ..steps import ask, commit, committed, create, join, pause, scenario, seed, stable
+from ..steps import ask, commit, committed, create, join, pause, published, scenario, seed, stable
 
 BEAT, SHOWN = "ShareGroupHeartbeat", "ShareGroupDescribe"
 WHERE, ALTER, FORGET = "DescribeShareGroupOffsets", "AlterShareGroupOffsets", "DeleteShareGroupOffsets"
 GROUP_RESOURCE = 32
 
-HEARD = pause(0.3)
+HEARD = published()
 """Apache Kafka's group coordinator gets topics and configs a moment later."""
 
 

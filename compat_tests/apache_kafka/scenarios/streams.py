@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..play import Step
-from ..steps import ask, commit, create, join, pause, ready, scenario, stable
+from ..steps import ask, commit, create, join, pause, published, ready, scenario, stable
 
 BEAT, SHOWN = "StreamsGroupHeartbeat", "StreamsGroupDescribe"
 GROUP_RESOURCE = 32
@@ -103,7 +103,7 @@ def group_configs(**configs: str) -> list[Step]:
             Resources=[{**resource, "Configs": changes}],
             ValidateOnly=False,
         ),
-        pause(0.3),
+        published(),
     ]
 
 

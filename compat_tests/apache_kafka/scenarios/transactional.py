@@ -4,7 +4,7 @@ from typing import Any
 
 from ..batches import R
 from ..play import Step
-from ..steps import ask, create, gone, pause, produce, scenario
+from ..steps import ask, create, gone, produce, published, scenario
 from ..transaction_steps import (
     CONTROL,
     TRANSACTIONAL,
@@ -430,7 +430,7 @@ WITHOUT_TOPIC = [
         send("b", topic="~u", quiet=True, v=12),
         ask("DeleteTopics", v=5, TopicNames=["~t"], TimeoutMs=5000),
         gone("~t"),
-        pause(0.1),
+        published(),
         described(),
         end(commit, quiet=True, v=5),
         ended(commit),

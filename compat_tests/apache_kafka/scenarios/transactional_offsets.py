@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..steps import ask, commit, committed, create, gone, join, pause, scenario, stable, sync
+from ..steps import ask, commit, committed, create, gone, join, published, scenario, stable, sync
 from ..transaction_steps import add, add_offsets, begin, described, end, ended, finished, pending
 from .transactions import in_each_state
 
@@ -283,7 +283,7 @@ MEANWHILE = [
         "DeleteTopics",
         ask("DeleteTopics", v=5, TopicNames=["~t"], TimeoutMs=5000),
         gone("~t"),
-        pause(0.2),
+        published(),
         committed("~g", None, v=7, RequireStable=True, patient=False),
         end(v=4, quiet=True),
         ended(),
