@@ -30,7 +30,7 @@ MECHANISMS = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
 """The number of a mechanism in the APIs, and its hash."""
 
 SERVER_FIRST = re.compile(rb"r=(.?)[^,]{20,}(?=,s=)")
-LIFETIME_MS = 1500
+LIFETIME_MS = 3000
 CLOSED = "closed"
 
 PLAIN_USERS = "".join(f' user_{name}="{password}"' for name, password in PASSWORDS.items())

@@ -320,7 +320,7 @@ AGAIN: dict[str, Script] = {
     "held to it, bare tokens": steps(handshake(version=0), bare(), who, longer, who),
     "versions after the end": steps(handshake(), token(), longer, api_versions()),
     "again at once": steps(handshake(), token(), handshake(), token(), who, handshake(), token(), who),
-    "again after a second": steps(handshake(), token(), wait(1.1), handshake(), token(), wait(1.0), who),
+    "again after a second": steps(handshake(), token(), wait(1.5), handshake(), token(), wait(2.0), who),
     "again after the end": steps(handshake(), token(), longer, handshake(), token(), who),
     "again, by versions 0": steps(handshake(), token(version=0), handshake(version=0), token(version=0), who),
     "as another": steps(handshake(), token(), handshake(), token(TOKENS["of bob"]), who),

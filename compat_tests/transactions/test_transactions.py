@@ -181,10 +181,10 @@ def test_a_time_out_beyond_the_brokers_limit_is_refused(client: Client, name: st
 
 def settled(client: Client, group: str, place: Place) -> int | None:
     """Returns the group's offset once none is pending: the response to a commit or an abort precedes its markers."""
-    consumer = client.consumer(group=group, isolation="read_committed")
-    if client.name == "aiokafka":  # it does not request stable offsets, and so would not wait
-        time.sleep(0.3)
-    return consumer.committed(place)
+    if client.name == "aiokafka":  # it does not request stable offsets: another client waits for it
+        with contextlib.closing(CLIENTS["confluent_kafka"](client.bootstrap)) as patient:
+            patient.consumer(group=group, isolation="read_committed").committed(place)
+    return client.consumer(group=group, isolation="read_committed").committed(place)
 
 
 def test_offsets_come_with_the_transaction(client: Client, topic: str, group: str, name: str) -> None:

@@ -202,11 +202,11 @@ def test_a_signal_stops_the_job(number):
 
 
 def test_a_second_interrupt_ends_the_process():
-    begun = time.monotonic()
     with subprocess.Popen(
         [sys.executable, "-c", STOPPED, "stubborn"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as ran:
         assert ran.stdout.readline() == "ready\n"
+        begun = time.monotonic()
         os.kill(ran.pid, signal.SIGINT)
         assert ran.stdout.readline() == "stopped\n"
         os.kill(ran.pid, signal.SIGINT)

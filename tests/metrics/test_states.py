@@ -54,7 +54,7 @@ def test_authentications_by_listener_and_mechanism():
         client = AdminClient({**settings, "sasl.password": "guess"})
         with pytest.raises(Exception, match=r"_TRANSPORT|_TIMED_OUT|broker"):
             client.list_topics(timeout=2)
-        assert Scrape(broker)(name + "failed_authentication_total", **at) >= 1
+        until(lambda: Scrape(broker)(name + "failed_authentication_total", **at) >= 1)
 
 
 def test_handshakes_count_as_authentications():
