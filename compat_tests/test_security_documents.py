@@ -5,7 +5,6 @@ A block of ``properties`` is the file that its first line names. Knows the pages
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from compat_tests.apache_kafka.apache import free_port
 from compat_tests.test_documents import ROOT, commands, run_program, shapes
 
 BLOCK = re.compile(r"^```(?P<kind>python|console|properties)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -26,9 +26,7 @@ class Reader:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         shim = home / "barnabas"
         shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m barnabas "$@"\n')
         shim.chmod(0o755)

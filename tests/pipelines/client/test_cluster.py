@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -146,8 +147,8 @@ def test_a_child_has_connections_of_its_own_and_leaves_its_parent_s_alone(broker
     kept.close()
 
 
-def test_nobody_there(unused_port: int) -> None:
-    cluster = Cluster(settings(f"127.0.0.1:{unused_port}", default_api_timeout_ms="300"))
+def test_nobody_there(refusing: int) -> None:
+    cluster = Cluster(settings(f"127.0.0.1:{refusing}", default_api_timeout_ms="300"))
     began = time.monotonic()
     with pytest.raises(NetworkException, match=r"no broker of 127.0.0.1:\d+ answered within 0.3 s.*nothing listens"):
         cluster.topics()
@@ -156,9 +157,8 @@ def test_nobody_there(unused_port: int) -> None:
 
 
 @pytest.fixture
-def unused_port() -> int:
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-    return port
+def refusing() -> Iterator[int]:
+    """A port without a listener, which stays reserved."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]

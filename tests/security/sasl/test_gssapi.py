@@ -1,7 +1,10 @@
 """GSSAPI with a key distribution center of this test, if installed, and the checks without it."""
 
+import contextlib
 import importlib.util
+import random
 import shutil
+import socket
 import sys
 
 import pytest
@@ -13,6 +16,7 @@ from barnabas.security.sasl.gssapi import NO_LAYER, from_login
 from barnabas.security.sasl.mechanism import AuthenticationRefused
 
 DEFAULT = ["DEFAULT"]
+CHANCE = random.SystemRandom()
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +38,13 @@ def realm():
 
 
 def free_ports():
-    """Returns the first of some unused ports; a realm needs up to ten consecutive ones."""
-    import socket
-
+    """Returns the first of ten unused ports, outside the range where connections of other tests take theirs."""
     while True:
-        with socket.socket() as first:
-            first.bind(("127.0.0.1", 0))
-            port = first.getsockname()[1]
-        if port + 10 < 65536:
-            return port
+        first = CHANCE.randrange(10_000, 32_000)
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for port in range(first, first + 10):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
 
 
 @pytest.fixture
