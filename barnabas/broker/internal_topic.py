@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from barnabas.broker.environment import NodeEnvironment
 from barnabas.cluster.controller.commands import CreatedTopic
+from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.internal_topics import new_internal_topic
 from barnabas.cluster.replication.partition import Partition
 from barnabas.coordinators.environment import Environment
@@ -48,6 +49,8 @@ class InternalTopic:
         self._node = node
         self._name = name
         self._creation_failures = LogLimit(node.clock)
+        self._counted: MetadataImage | None = None  # the image whose partitions are counted
+        self._partitions = 0
 
     def create(self, done: Callable[[KafkaError | None], object]) -> None:
         """Creates the topic if there is none, and calls ``done`` when it exists, or with COORDINATOR_NOT_AVAILABLE."""
@@ -71,10 +74,12 @@ class InternalTopic:
 
     def partition_of(self, key: str) -> int:
         """Returns the index of the partition of ``key``, even before the topic exists."""
-        topic = self._node.image.topics_by_name.get(self._name)
-        if topic is not None:
-            return partition_of(key, len(topic.partitions))
-        return partition_of(key, new_internal_topic(self._name, self._node.config).num_partitions)
+        image = self._node.image
+        if image is not self._counted:  # each request of a group comes here
+            topic = image.topics_by_name.get(self._name)
+            self._partitions = 0 if topic is None else len(topic.partitions)
+            self._counted = image
+        return partition_of(key, self._partitions or new_internal_topic(self._name, self._node.config).num_partitions)
 
     def partition(self, index: int) -> Partition:
         """Returns the partition with that index. :raises KafkaError: this node does not host it"""

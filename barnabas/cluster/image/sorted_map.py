@@ -102,8 +102,10 @@ class SortedMap(Mapping[K, V]):
         done = 0
         for at in sorted(by_chunk):
             copy._share(self, done, at)
-            merged = {**self._chunks[at], **by_chunk[at]} if self._chunks else by_chunk[at]
-            left = {key: value for key, value in merged.items() if value is not _REMOVED}
+            mine = by_chunk[at]
+            merged = {**self._chunks[at], **mine} if self._chunks else mine
+            removes = any(value is _REMOVED for value in mine.values())
+            left = {key: value for key, value in merged.items() if value is not _REMOVED} if removes else merged
             if self._chunks and len(left) <= 2 * CHUNK:
                 if left:
                     has_new = len(merged) > len(self._chunks[at])
