@@ -34,12 +34,19 @@ async def broker(request: AdminRequest) -> Answer:
     }
 
 
+def _alone(request: AdminRequest) -> None:
+    if not request.controls.is_alone:
+        raise Refused(409, "this node belongs to a cluster: only a broker that is alone is reset, saved and restored")
+
+
 async def reset(request: AdminRequest) -> Answer:
+    _alone(request)
     await request.controls.reset()
     return None
 
 
 async def save(request: AdminRequest) -> Answer:
+    _alone(request)
     state = request.controls.keep(request.controls.save())
     return {"id": state}
 
@@ -58,6 +65,7 @@ async def upload(request: AdminRequest) -> Answer:
 
 
 async def restore(request: AdminRequest) -> Answer:
+    _alone(request)
     await request.controls.restore(_state(request))
     return None
 

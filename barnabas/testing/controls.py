@@ -17,8 +17,9 @@ from barnabas.broker import Broker
 from barnabas.clock import SystemClock
 from barnabas.cluster.controller.commands import CreateTopics, DeleteTopics, NewTopic
 from barnabas.cluster.image.image import MetadataImage
-from barnabas.errors import KafkaError, UnknownTopicOrPartition
+from barnabas.errors import KafkaError, NotLeaderOrFollower, UnknownTopicOrPartition
 from barnabas.log.partition_log import PartitionLog
+from barnabas.peers.peers import error_of
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.records.partitioner import partition_for
@@ -26,6 +27,9 @@ from barnabas.records.record import records_of
 from barnabas.server.server import Server
 from barnabas.testing.resetting import AtStart, reset
 from barnabas.testing.turning import TurnedClock
+from barnabas.wire.message import Request
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 
 if TYPE_CHECKING:
     from barnabas.testing.faulting import Faults
@@ -34,6 +38,12 @@ if TYPE_CHECKING:
 
 
 RECORDS_A_BATCH: Final = 500
+
+ASKED_MS: Final = 30_000
+"""How long the active controller of a cluster may take."""
+
+LOOK_S: Final = 0.01
+"""The polling interval of waits for this node's metadata."""
 
 
 class Record(NamedTuple):
@@ -83,6 +93,11 @@ class Controls:
     @property
     def broker(self) -> Broker:
         return self._server.broker
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other node belongs to the cluster. Only then the state of this node is that of the cluster."""
+        return self.broker.quorum.is_sole_voter and len(self.broker.image.brokers) == 1
 
     @property
     def bootstrap_servers(self) -> str:
@@ -207,16 +222,58 @@ class Controls:
         :raises KafkaError: an error of CreateTopics, such as TopicAlreadyExists
         """
         given = list((configs or {}).items())
-        (created,) = await self.submit(CreateTopics([NewTopic(name, partitions, 1, configs=given)]))
-        if created.error is not None:
-            raise created.error
+        if self.broker.quorum.is_leader:
+            (created,) = await self.submit(CreateTopics([NewTopic(name, partitions, -1, configs=given)]))
+            if created.error is not None:
+                raise created.error
+        else:
+            new = CreateTopicsRequest.CreatableTopic
+            topic = new(
+                name=name,
+                num_partitions=partitions,
+                replication_factor=-1,
+                assignments=[],
+                configs=[new.CreatableTopicConfig(name=key, value=value) for key, value in given],
+            )
+            request = CreateTopicsRequest(topics=[topic], timeout_ms=ASKED_MS)
+            await self._ask_controller(request, lambda response: response.topics[0])
+        await self._until(lambda: name in self.broker.image.topics_by_name)
 
     async def delete_topic(self, name: str) -> None:
         """Deletes a topic. :raises UnknownTopicOrPartition: there is none"""
         topic = self.broker.image.topics_by_name.get(name)
         if topic is None:
             raise UnknownTopicOrPartition(f"there is no topic {name}")
-        await self.submit(DeleteTopics([(None, topic.id)]))
+        if self.broker.quorum.is_leader:
+            await self.submit(DeleteTopics([(None, topic.id)]))
+        else:
+            state = DeleteTopicsRequest.DeleteTopicState(topic_id=topic.id)
+            await self._ask_controller(
+                DeleteTopicsRequest(topics=[state], timeout_ms=ASKED_MS), lambda response: response.responses[0]
+            )
+        await self._until(lambda: topic.id not in self.broker.image.topics_by_id)
+
+    async def _ask_controller(self, request: Request, result: Callable[[Any], Any]) -> None:
+        """Has another node, the active controller, do it. :raises KafkaError: it refuses, or cannot be reached
+
+        :param result: returns the part of the response with the error
+        """
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def done(response: Any, error: KafkaError | None) -> None:
+            answered.set_result(response) if error is None else answered.set_exception(error)
+
+        self.broker.controller_channel.send(request, done, timeout_ms=ASKED_MS)
+        found = result(await answered)
+        error = error_of(found.error_code, found.error_message)
+        if error is not None:
+            raise error
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        """Waits until this node has applied a change of the metadata."""
+        async with asyncio.timeout(ASKED_MS / 1000):
+            while not condition():
+                await asyncio.sleep(LOOK_S)
 
     def topics(self) -> list[str]:
         """Returns the names of the topics, without internal ones."""
@@ -251,6 +308,9 @@ class Controls:
             if index is None:
                 index = partition_for(record.key, len(found.partitions), count)
             timestamp = now_ms if record.timestamp is None else record.timestamp
+            of_image = found.partitions.get(index)
+            if of_image is not None and of_image.leader != self.broker.node_id:
+                raise NotLeaderOrFollower(f"partition {index} of {record.topic} is led by node {of_image.leader}")
             by_partition[record.topic, index].append((record.key, record.value, timestamp, record.headers))
             count += 1
         for key, found_records in by_partition.items():

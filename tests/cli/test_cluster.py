@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -206,6 +207,53 @@ def test_the_ready_file_says_where_the_nodes_are_and_the_cluster_ends_with_its_p
                 assert json.load(answer)["node_id"] == node["node_id"]
         parent.communicate(b"\n", LONGEST_S)
         assert running.process.wait(LONGEST_S) == 0
+
+
+def test_the_admin_api_of_each_node(tmp_path):
+    """Node 1 of two is the only controller."""
+    file = tmp_path / "ready.json"
+    options = ("--nodes", "2", "--ready-file", str(file), "--override", "barnabas.admin.listener=127.0.0.1:0")
+    with Running(*options) as running:
+        addresses = {node["node_id"]: node["admin"] for node in json.loads(file.read_text())["nodes"]}
+
+        def ask(node, method, path, content=None):
+            body = None if content is None else json.dumps(content).encode()
+            headers = {"Content-Type": "application/json"}
+            request = urllib.request.Request(addresses[node] + path, body, headers, method=method)
+            try:
+                with urllib.request.urlopen(request, timeout=LONGEST_S) as answer:
+                    return answer.status, json.loads(answer.read() or "null")
+            except urllib.error.HTTPError as error:
+                return error.code, json.loads(error.read())["error"]
+
+        def names(node):
+            return [topic["name"] for topic in ask(node, "GET", "/topics")[1]]
+
+        for node in addresses:
+            status, made = ask(
+                node, "POST", "/topics", {"name": f"made-{node}", "configs": {"retention.ms": 3_600_000}}
+            )
+            assert (status, made["name"], made["configs"]) == (201, f"made-{node}", {"retention.ms": "3600000"})
+            assert len(made["partitions"][0]["replicas"]) == 2
+            assert ask(node, "POST", "/topics", {"name": f"made-{node}"})[1]["type"] == "TOPIC_ALREADY_EXISTS"
+        until(lambda: names(1) == names(2) == ["made-1", "made-2"])
+
+        leader = ask(1, "GET", "/topics/made-1")[1]["partitions"][0]["leader"]
+        status, error = ask(3 - leader, "POST", "/topics/made-1/records", [{"value": "tea", "partition": 0}])
+        assert (status, error["message"]) == (409, f"partition 0 of made-1 is led by node {leader}")
+        assert ask(leader, "POST", "/topics/made-1/records", [{"value": "tea", "partition": 0}])[0] == 201
+        until(lambda: [len(ask(node, "GET", "/topics/made-1/records")[1]) for node in addresses] == [1, 1])
+        for node in addresses:
+            for _ in range(2):
+                assert ask(node, "POST", "/clock/advance", {"days": 30})[0] == 200
+        until(lambda: [ask(node, "GET", "/topics/made-1/records")[1] for node in addresses] == [[], []])
+        assert brokers_of(running.address) == {1, 2}
+
+        for path in ("/reset", "/states"):
+            assert ask(1, "POST", path)[0] == 409
+        for node in addresses:
+            assert ask(node, "DELETE", f"/topics/made-{node}")[0] == 204
+        until(lambda: names(1) == names(2) == [])
 
 
 def test_a_node_that_cannot_start_is_told(tmp_path):
