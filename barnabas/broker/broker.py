@@ -98,6 +98,7 @@ class Broker(Node):
         moves.bytes_per_second = lambda: self.config["replica.alter.log.dirs.io.max.bytes.per.second"]
         moves.before_promotion = self._assign_directory
         moves.on_promotion = self.hosting.arrived
+        self.hosting.on_hosted = self._hosted
 
     # ------------------------------------------------------------ life
 
@@ -229,6 +230,11 @@ class Broker(Node):
             if has_upgraded and image.metadata_version >= DIRECTORIES and not own.log_dirs:
                 self.lifecycle.register_again()  # the new version records them (``BrokerRegistrationTracker``)
             self._report_directories(None if has_upgraded else delta)
+
+    def _hosted(self) -> None:
+        """Reports the directories of replicas that have got their logs after the metadata had changed."""
+        if self._is_registered and self.node_id in self.image.brokers:
+            self._report_directories()
 
     def _report_directories(self, delta: MetadataDelta | None = None) -> None:
         """Reports which directories are cordoned, and which partition is in which directory (KIP-858, KIP-1066).
@@ -373,7 +379,7 @@ class Broker(Node):
         """Returns a partition that this node hosts.
 
         :raises UnknownTopicOrPartition: it does not exist
-        :raises NotLeaderOrFollower: it has no replica here
+        :raises NotLeaderOrFollower: it has no replica here, or a new one without a log
         :raises KafkaStorageError: its log directory is offline
         """
         partition = self.partitions.get((topic, index))
@@ -382,4 +388,7 @@ class Broker(Node):
         of_image = self.image.partition(topic, index)
         if of_image is None:
             raise UnknownTopicOrPartition
-        raise KafkaStorageError if self.node_id in of_image.replicas else NotLeaderOrFollower
+        if self.node_id not in of_image.replicas:
+            raise NotLeaderOrFollower
+        is_new = self.hosting.is_waiting(self.image.topics_by_name[topic].id, index)
+        raise NotLeaderOrFollower if is_new else KafkaStorageError

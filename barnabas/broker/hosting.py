@@ -1,13 +1,19 @@
 """The partitions that this node hosts: created, configured and removed as the metadata image says.
 
 Knows nothing of clients: it creates logs and :class:`Partition` objects from the metadata image.
+
+A log is a directory with four files, which takes milliseconds on a slow file system. Of a change of the metadata with
+many new replicas, only the first :data:`AT_ONCE` get their logs before the change is answered. The others get them in
+later turns of the loop, so that clients and the quorum go on; until then they are answered NOT_LEADER_OR_FOLLOWER, as
+by an Apache Kafka broker that has not applied the change yet.
 """
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.broker.lifecycle import State
+from barnabas.broker.new_replicas import Key, NewReplicas
 from barnabas.cluster.image.image import (
     UNASSIGNED_DIRECTORY,
     MetadataDelta,
@@ -17,7 +23,7 @@ from barnabas.cluster.image.image import (
 )
 from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.replication.traffic import Traffic
-from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.cluster.topic_names import CLUSTER_METADATA, INTERNAL
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.config.profile import topic_notices
@@ -37,6 +43,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+AT_ONCE: Final = 128
+
 
 class Hosting:
     """The hosted partitions. The hot path reads :attr:`partitions` and :attr:`partitions_by_id`."""
@@ -50,6 +58,9 @@ class Hosting:
         self._fetchers: ReplicaFetchers | None = None  #: None where no other node leads
         self._isr_changes: IsrChanges | None = None  #: None where no partition has followers
         self._read_traffic: Callable[[Partition], object] | None = None
+        #: Called when replicas that were new in earlier changes of the metadata have all got their logs.
+        self.on_hosted: Callable[[], object] = lambda: None
+        self._new_replicas = NewReplicas(self._host_new, lambda: self.on_hosted(), node.clock, node.scheduler)
 
     # ------------------------------------------------------------ the whole image
 
@@ -125,8 +136,7 @@ class Hosting:
                 partition = self.partitions_by_id.get((topic.id, index))
                 if partition is not None:
                     self._remove(partition, UnknownTopicOrPartition())
-        for topic_id, indexes in delta.partitions.items():
-            self._host(image.topics_by_id[topic_id], indexes, image, config)
+        self._host_changed(image, delta, config)
         changed = {name for kind, name in delta.configs if kind == TOPIC_RESOURCE} & image.topics_by_name.keys()
         for name in image.topics_by_name if all_changed else changed:
             self._configure(image.topics_by_name[name], image, config)
@@ -135,6 +145,39 @@ class Hosting:
         for name in sorted(changed):
             for notice in topic_notices(name, image.configs_of(TOPIC_RESOURCE, name)):
                 logger.warning("%s", notice)
+
+    def _host_changed(self, image: MetadataImage, delta: MetadataDelta, config: BrokerConfig) -> None:
+        """Hosts the partitions that have changed, or has them hosted later.
+
+        Coordinators expect the logs of the internal topics at once.
+        """
+        at_once, later = AT_ONCE, list[Key]()
+        for topic_id, changed in delta.partitions.items():
+            topic, indexes = image.topics_by_id[topic_id], sorted(changed)
+            if topic.name not in INTERNAL:
+                new = [index for index in indexes if self._is_new(topic, index)]
+                waiting = frozenset(new[at_once:])
+                at_once = max(at_once - len(new), 0)
+                if waiting:
+                    later += [(topic_id, index) for index in indexes if index in waiting]
+                    indexes = [index for index in indexes if index not in waiting]
+            self._host(topic, indexes, image, config)
+        self._new_replicas.add(later)
+
+    def _is_new(self, topic: TopicImage, index: int) -> bool:
+        return self._node_id in topic.partitions[index].replicas and (topic.name, index) not in self.partitions
+
+    def _host_new(self, key: Key) -> None:
+        """Hosts a replica that has waited, if the metadata still has it."""
+        topic_id, index = key
+        image = self._node.image
+        topic = image.topics_by_id.get(topic_id)
+        if topic is not None and index in topic.partitions and self._is_new(topic, index):
+            self._host(topic, [index], image, self._node.config)
+
+    def is_waiting(self, topic_id: bytes, index: int) -> bool:
+        """Returns whether a replica is new here and has no log yet."""
+        return (topic_id, index) in self._new_replicas
 
     def _host(self, topic: TopicImage, indexes: Iterable[int], image: MetadataImage, config: BrokerConfig) -> None:
         topic_config = self.topic_config(topic.name, image, config)
@@ -219,7 +262,8 @@ class Hosting:
                 self._stop_fetching(partition)
 
     def close(self) -> None:
-        """Stops fetching, and checking followers."""
+        """Stops hosting and fetching, and checking followers."""
+        self._new_replicas.close()
         if self._fetchers is not None:
             self._fetchers.close()
         if self._isr_changes is not None:
