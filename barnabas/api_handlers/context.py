@@ -34,7 +34,7 @@ class Context:
         self.client_id = client_id
         self.correlation_id = correlation_id
         self.time_ms = time_ms  #: when the broker began to serve the request, in milliseconds since 1970
-        #: Whether a produce request has, or may have, failed for a partition since somebody set this to False. Metrics
+        #: Whether a produce request has failed for a partition, or still may, since somebody set this to False. Metrics
         #: look into no other response to Produce, since that would cost 2 % of a small request.
         self.has_errors = False
         self.meter: Meter | None = None  #: charges the request to its client's quotas; None while no quota is set

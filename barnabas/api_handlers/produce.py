@@ -109,6 +109,7 @@ def produce(
         else:
             try:
                 if (found := unverified(topics, context)) is not None:
+                    context.has_errors = True
                     return verified(found, request, context, produce)
             except InvalidProducerIdMapping as error:
                 before = everything(error)
@@ -142,7 +143,10 @@ def produce(
         context.has_errors = True
         if version >= NAMES_LEADER:
             name_leaders(response, broker, context.session.listener)
-    return when_safe(response, unsafe, request, context) if unsafe else response
+    if not unsafe:
+        return response
+    context.has_errors = True
+    return when_safe(response, unsafe, request, context)
 
 
 @error_shape(ProduceRequest)

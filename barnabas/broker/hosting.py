@@ -22,7 +22,6 @@ from barnabas.cluster.image.image import (
     TopicImage,
 )
 from barnabas.cluster.replication.partition import Partition
-from barnabas.cluster.replication.traffic import Traffic
 from barnabas.cluster.topic_names import CLUSTER_METADATA, INTERNAL
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import TOPIC_RESOURCE
@@ -125,7 +124,7 @@ class Hosting:
         """
         self._read_traffic = read
         for partition in self.partitions.values():
-            partition.traffic = Traffic()
+            partition.count_traffic()
 
     # ------------------------------------------------------------ changes
 
@@ -204,7 +203,7 @@ class Hosting:
                     continue
                 partition = Partition(topic.name, topic.id, index, self._node_id, log, policy, self._replication)
                 if self._read_traffic is not None:
-                    partition.traffic = Traffic()
+                    partition.count_traffic()
                 self.partitions[topic.name, index] = self.partitions_by_id[topic.id, index] = partition
             if of_image.leader == self._node_id:
                 self._stop_fetching(partition)

@@ -330,6 +330,7 @@ class PartitionLog:
         end = self.log_end_offset if base_offset is None else base_offset
         active = self.segments.active
         if active.size:
+            self.segments.rolled_bytes += active.size
             active.seal()
             snapshot = self.producers.take_snapshot(end)
             if snapshot is not None:

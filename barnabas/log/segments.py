@@ -36,7 +36,7 @@ class Flush(NamedTuple):
 class Segments(Sequence[Segment]):
     """One or more segments. The last one is :attr:`active`."""
 
-    __slots__ = ("_bases", "_directory", "_latest", "_segments", "_services", "active")
+    __slots__ = ("_bases", "_directory", "_latest", "_segments", "_services", "active", "rolled_bytes")
 
     def __init__(self, services: SegmentServices, directory: str, segments: list[Segment]) -> None:
         self._services = services
@@ -46,6 +46,7 @@ class Segments(Sequence[Segment]):
         #: The maximum timestamp up to each closed segment; None until the first use.
         self._latest: list[int] | None = None
         self.active = segments[-1]
+        self.rolled_bytes = 0  #: of the segments that were active, and rolled, since the log was opened
 
     def __len__(self) -> int:
         return len(self._segments)
@@ -64,6 +65,11 @@ class Segments(Sequence[Segment]):
     def size(self) -> int:
         """The number of bytes in all segments."""
         return sum(segment.size for segment in self._segments)
+
+    @property
+    def end_position(self) -> int:
+        """Grows by the bytes of each append. Retention and compaction do not change it; a truncation may."""
+        return self.rolled_bytes + self.active.size
 
     @property
     def start(self) -> int:

@@ -1,8 +1,8 @@
 """Counts requests: by API, version and error, how long they take, and the bytes and records of topics.
 
-Knows nothing of Prometheus, nor of sockets: :meth:`Counting.handle` replaces
+Knows nothing of Prometheus, nor of sockets: the functions of :meth:`Counting.new_handle` replace
 :func:`barnabas.api_handlers.handling.handle`. The cost is per request and per batch, never per record: a request
-decrements one counter of its API. What is appended is counted by the partitions, and read from them
+decrements one counter of its version. What is appended is counted by the partitions, and read from them
 (:class:`~barnabas.cluster.replication.traffic.Traffic`). Of an API with many requests only a sample is timed.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 from barnabas.api_handlers.answering import Answer, Later, then
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.handling import Handle, failed, guarded, handle
-from barnabas.api_handlers.registry import APIS, Api
+from barnabas.api_handlers.registry import Api
 from barnabas.cluster.replication.partition import Partition
 from barnabas.errors import CloseConnection
 from barnabas.metrics.counts import OTHERS, ApiCounts, ClientCounts, TopicCounts
@@ -30,9 +30,6 @@ TIMED: Final = 100
 
 AT_STRIDE: Final = TIMED // 4
 """How many requests are timed before the stride doubles."""
-
-VERSION_BITS: Final = 5
-"""Bits of a place that are the version of the API; the others are its key."""
 
 SHARING: Final = frozenset({78, 79})
 """ShareFetch and ShareAcknowledge."""
@@ -60,31 +57,30 @@ class Counting:
         self.clients: dict[str, ClientCounts] = {}
         self.acknowledged: Counter[int] = Counter()  #: records of share groups, by type of acknowledgement
         self.replication_bytes_out = 0
-        # The same by place, with something that is to be timed at once where there are no counts yet.
-        self._places = [ApiCounts()] * (max(APIS) + 1 << VERSION_BITS)
         self.partitions: Callable[[], Iterable[Partition]] = tuple  #: returns those whose traffic is counted
         self._known: dict[str | bytes, TopicCounts] = {}  # by name and by id
         self._now = now
         self._soon = soon
         self._arrived = arrived
-        self.handle = self._new_handle()  #: replaces :func:`barnabas.api_handlers.handling.handle`
 
     # ------------------------------------------------------------ each request
 
-    def _new_handle(self) -> Handle:
-        """Returns the replacement of :func:`handle`.
+    def new_handle(self, api: Api, version: int) -> Handle:
+        """Returns the replacement of :func:`handle` for the requests of one version of an API.
 
         It is a closure, and repeats :func:`handle` instead of calling it: an attribute look-up and a call cost 1 % of a
         small request each.
         """
-        places, count, timed, refused = self._places, self._count, self._timed, self._refused
+        counts = self.apis.setdefault((api.key, version), ApiCounts())
+        count, timed, refused = self._count, self._timed, self._refused
+        tells = api.key == ProduceRequest.api_key  # of its errors, by the context
 
         def counted(api: Api, request: Any, context: Context) -> Answer:
             """Handles a request, and counts it. :raises CloseConnection: there is no response"""
-            counts = places[(api.key << VERSION_BITS) + context.api_version]
+            answer: Answer
             left = counts.left = counts.left - 1
             if left <= 0:
-                return timed(api, request, context)
+                return timed(counts, api, request, context)
             try:
                 if context.broker.authorizer is None:
                     answer = api.handle(request, context)
@@ -93,19 +89,11 @@ class Counting:
                     context.has_errors = True  # it may have refused a part of the request
             except Exception as error:
                 answer = refused(counts, api, request, context, error)
-            if type(answer) is ProduceResponse and not context.has_errors:
+            if tells and not context.has_errors:
                 return answer
             return count(counts, context, request, answer)
 
         return counted
-
-    def _counts(self, api: Api, version: int) -> ApiCounts:
-        key = api.key, version
-        counts = self.apis.get(key)
-        if counts is None:
-            counts = self.apis[key] = self._places[(api.key << VERSION_BITS) + version] = ApiCounts()
-            counts.left -= 1  # by the request
-        return counts
 
     def _refused(self, counts: ApiCounts, api: Api, request: Request, context: Context, error: Exception) -> Response:
         """Returns the response to a request whose handler has raised ``error``."""
@@ -155,9 +143,8 @@ class Counting:
         for counts in self.apis.values():
             counts.set_stride(TIMED)
 
-    def _timed(self, api: Api, request: Request, context: Context) -> Answer:
+    def _timed(self, counts: ApiCounts, api: Api, request: Request, context: Context) -> Answer:
         """Handles, counts and times a request."""
-        counts = self._counts(api, context.api_version)
         weight = counts.begin_timed(AT_STRIDE)
         arrived = self._arrived(context)
         began = self._now()
@@ -213,8 +200,8 @@ class Counting:
 
     def read(self, partition: Partition) -> None:
         """Adds what was appended to the partition to the counts of its topic."""
-        if partition.traffic is not None and partition.traffic.batches:
-            self.topic(partition.topic).add(partition.traffic)
+        if partition.traffic is not None and partition.batches:
+            self.topic(partition.topic).add(partition, partition.traffic)
 
     def topic(self, name: str) -> TopicCounts:
         counts = self.topics.get(name)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import Final
 
+from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.replication.traffic import Traffic
 
 BUCKETS: Final = 22
@@ -133,12 +134,13 @@ class TopicCounts:
         self.messages_in = self.bytes_in = self.bytes_out = 0
         self.batches = self.failed_batches = self.failed_fetches = 0
 
-    def add(self, traffic: Traffic) -> None:
+    def add(self, partition: Partition, traffic: Traffic) -> None:
         """Adds what was appended to a partition, and sets its counts to 0."""
-        self.batches += traffic.batches
+        traffic.look()
+        self.batches += partition.batches
         self.bytes_in += traffic.bytes_in
         self.messages_in += traffic.messages_in
-        traffic.batches = traffic.bytes_in = traffic.messages_in = 0
+        partition.batches = traffic.bytes_in = traffic.messages_in = 0
 
 
 class ClientCounts:

@@ -58,7 +58,7 @@ class MetricsService(HttpService):
         self._file = file
         self._timer: Timer | None = None
         for listener in (*server.listeners, *server.controller_listeners):
-            listener.handle = self._counting.handle
+            listener.routes.new_handle = self._counting.new_handle
         if isinstance(server.node, Broker):
             server.node.telemetry = self._new_telemetry(server.node)
             self._counting.partitions = server.node.hosting.partitions.values

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.api_versions import unsupported_version
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.handling import Handle, handle, is_exempt
+from barnabas.api_handlers.handling import is_exempt
 from barnabas.api_handlers.session import Session
 from barnabas.errors import CloseConnection, MalformedMessage
 from barnabas.server.connection import Throttled
+from barnabas.server.routes import Routes
 from barnabas.wire.headers import read_request_header
 from barnabas.wire.message import Response
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
@@ -26,20 +27,22 @@ if TYPE_CHECKING:
 Buffers = list[Buffer]
 
 read_api_key = struct.Struct(">h").unpack_from
+read_key_and_version = struct.Struct(">hh").unpack_from
+read_route_number = struct.Struct(">i").unpack_from
 
 
 class Dispatcher:
     """Answers the requests of one connection, one after the other."""
 
-    __slots__ = ("_apis", "_handle", "_time_ms", "context", "max_request_bytes", "session")
+    __slots__ = ("_known", "_routes", "_time_ms", "context", "max_request_bytes", "session")
 
-    def __init__(self, node: "Node", session: Session, handle: Handle = handle) -> None:
+    def __init__(self, node: "Node", session: Session, routes: Routes | None = None) -> None:
         self.session = session
         self.max_request_bytes: int | None = None
         self.context = Context(node, session)
-        self._apis = session.promise.apis
+        self._routes = Routes(session.promise.apis) if routes is None else routes
+        self._known = self._routes.by_number.get
         self._time_ms = node.clock.time_ms
-        self._handle = handle
 
     def respond(self, frame: memoryview) -> "Buffers | Throttled | Later[Response] | None":
         """Returns the answer to the request in ``frame`` as pieces to send; a response that comes later; or None if the
@@ -53,13 +56,12 @@ class Dispatcher:
         :raises CloseConnection: the API or the version is not answered, or the protocol has no response
         """
         try:
-            (api_key,) = read_api_key(frame)
+            (number,) = read_route_number(frame)
         except struct.error:
-            raise MalformedMessage("a request without an API key") from None
-        api = self._apis.get(api_key)
-        if api is None:
-            raise CloseConnection(f"API key {api_key} is not answered here")
-        declared = api.request  # before the header, whose version is known once the request's class is imported
+            raise MalformedMessage("a request without an API key and a version") from None
+        route = self._known(number)
+        if route is None:
+            return self._respond_first(frame)
         header, body = read_request_header(frame)
         version, correlation_id = header.request_api_version, header.correlation_id
         context = self.context
@@ -67,23 +69,34 @@ class Dispatcher:
         context.correlation_id = correlation_id
         context.client_id = header.client_id
         context.time_ms = self._time_ms()
-        if not api.versions.first <= version <= api.versions.last:
-            if api_key == ApiVersionsRequest.api_key:
-                return unsupported_version(context).encode_frame(correlation_id, 0)
-            raise CloseConnection(f"{declared.__name__} in version {version} is not answered here")
         quotas = context.broker.quotas
         context.meter = (
             None if quotas is None else quotas.meter(self.session.principal.name, context.client_id, len(frame))
         )
-        request = declared.decode(frame, version=version, at=body)
-        answer = self._handle(api, request, context)
+        request = route.request.decode(frame, version=version, at=body)
+        answer = route.handle(route.api, request, context)
         if context.meter is not None:
-            return self._metered(answer, context.meter, api_key)
+            return self._metered(answer, context.meter, route.api.key)
         if isinstance(answer, Later):
             if answer.response is None:
                 return answer
             answer = answer.response
         return None if answer is None else answer.encode_frame(correlation_id, version)
+
+    def _respond_first(self, frame: memoryview) -> "Buffers | Throttled | Later[Response] | None":
+        """Answers a request whose version has no route yet: adds the route, or refuses the version."""
+        api_key, version = read_key_and_version(frame)
+        api = self._routes.apis.get(api_key)
+        if api is None:
+            raise CloseConnection(f"API key {api_key} is not answered here")
+        if api.versions.first <= version <= api.versions.last:
+            self._routes.add(api, version)
+            return self.respond(frame)
+        declared = api.request  # before the header, whose version is known once the request's class is imported
+        header, _ = read_request_header(frame)
+        if api_key == ApiVersionsRequest.api_key:
+            return unsupported_version(self.context).encode_frame(header.correlation_id, 0)
+        raise CloseConnection(f"{declared.__name__} in version {version} is not answered here")
 
     def encode(self, response: Response | CloseConnection) -> Buffers | Throttled:
         """Returns a later response to the last request, as pieces to send.

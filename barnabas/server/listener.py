@@ -10,7 +10,6 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, cast
 
-from barnabas.api_handlers.handling import Handle, handle
 from barnabas.api_handlers.registry import Promise
 from barnabas.api_handlers.session import Session
 from barnabas.broker import Node
@@ -23,6 +22,7 @@ from barnabas.security.principals import Principal
 from barnabas.server.buffers import BufferPool
 from barnabas.server.connection import Connection, Responder
 from barnabas.server.dispatch import Dispatcher
+from barnabas.server.routes import Routes
 
 if TYPE_CHECKING:
     from barnabas.security.tls.engine import Engine
@@ -140,7 +140,7 @@ class Listener:
         self.gates: Gates | None = None  #: of SASL; they count authentications
         self.handshakes: Handshakes | None = None  #: of TLS; they are counted
         self.watch: Watch | None = None  #: applies faults; None while there is no rule
-        self.handle: Handle = handle  #: answers requests; the metrics replace it by a function that counts them
+        self.routes = Routes(promise.apis)  #: of its connections; metrics set what handles their requests
         self._is_stopping = False
         self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
@@ -333,7 +333,7 @@ class Listener:
             promise=self._promise,
             number=next(self._node.connection_numbers),
         )
-        dispatcher = Dispatcher(self._node, session, self.handle)
+        dispatcher = Dispatcher(self._node, session, self.routes)
         return dispatcher if self.gates is None else self.gates.new_gate(dispatcher)
 
     # ------------------------------------------------------------ the idle sweeper calls

@@ -131,8 +131,9 @@ def test_errors_that_handlers_raise_count():
     partition = topic.PartitionProduceData(index=0, records=b"")
     request = ProduceRequest(acks=1, timeout_ms=1, topic_data=[topic(name="orders", partition_data=[partition])])
     counting = Counting(lambda: 0.0)
+    handle = counting.new_handle(api, 9)
     for _ in range(100):
-        counting.handle(api, request, context)
+        handle(api, request, context)
     assert counting.apis[0, 9].errors == {NotLeaderOrFollower.code: 100}
 
 
@@ -303,7 +304,7 @@ def test_a_batch_that_was_appended_has_not_failed_for_its_topic(base_offset, fai
         broker=SimpleNamespace(authorizer=None), api_version=9, client_id="teller", has_errors=True
     )
     counting = Counting(lambda: 0.0)
-    counting.handle(api, ProduceRequest(acks=-1, timeout_ms=1, topic_data=[]), context)
+    counting.new_handle(api, 9)(api, ProduceRequest(acks=-1, timeout_ms=1, topic_data=[]), context)
     assert counting.topic("orders").failed_batches == counting.topic("orders").batches == failed
     assert counting.apis[0, 9].errors == {RequestTimedOut.code: 1}
 

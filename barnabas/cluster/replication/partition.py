@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.cluster.image.image import PartitionImage
+from barnabas.cluster.replication.traffic import Traffic
 from barnabas.errors import (
     FencedLeaderEpoch,
     KafkaError,
@@ -22,12 +23,11 @@ from barnabas.errors import (
 )
 from barnabas.log.follower import Fetched, Follower
 from barnabas.log.partition_log import Appended, PartitionLog
-from barnabas.records.batch import LOG_OVERHEAD, RecordBatch
+from barnabas.records.batch import RecordBatch
 from barnabas.records.validation import ProducePolicy
 
 if TYPE_CHECKING:
     from barnabas.cluster.replication.followers import Followers, Replica, Replication
-    from barnabas.cluster.replication.traffic import Traffic
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
@@ -69,6 +69,7 @@ class Partition:
         "_stable_watchers",
         "_unsafe",
         "_watchers",
+        "batches",
         "followers",
         "image",
         "index",
@@ -100,7 +101,8 @@ class Partition:
         self.node_id = node_id
         self.produce_policy = produce_policy  #: the topic's configs that apply to a producer's batch
         self.image: PartitionImage
-        self.traffic: Traffic | None = None  #: what is appended; None if nobody reads it
+        self.batches = 0  #: batches that the leader was given, since somebody last read it
+        self.traffic: Traffic | None = None  #: their bytes and records; None if nobody reads it
         self.leads = False  #: whether this node is the leader
         self.leader_epoch = -1
         self.followers: Followers | None = None  #: if this node leads, and there are other replicas
@@ -118,6 +120,9 @@ class Partition:
         """Serves the partition from ``log``: its first one, or the copy in another log directory."""
         self.log = log
         log.on_change = self._log_changed
+        if self.leads and self.traffic is not None:
+            self.traffic.end()
+            self.traffic.begin(log)
         if self.leads and self.followers is not None:
             self.followers.log = log
         if self.leads:
@@ -131,6 +136,8 @@ class Partition:
         An image of the same epoch may change the ISR, which may advance the high watermark.
         """
         self.image = image
+        if not self.leads and self.traffic is not None:
+            self.traffic.begin(self.log)
         self.leads = True
         is_new_epoch = image.leader_epoch != self.leader_epoch
         if is_new_epoch:
@@ -166,18 +173,29 @@ class Partition:
         led = self.leads
         is_new_epoch = image.leader_epoch != self.leader_epoch
         self.image = image
-        self.leads = False
-        self._forget_followers()
+        self._lead_no_more()
         self.leader_epoch = image.leader_epoch
         if led:
             self._fail_unsafe(NotLeaderOrFollower())
         if led or is_new_epoch:
             self._changed()
 
-    def close(self, error: KafkaError) -> None:
-        """Fails all waiting callbacks: the partition, or its replica on this node, is deleted."""
+    def _lead_no_more(self) -> None:
+        if self.leads and self.traffic is not None:
+            self.traffic.end()
         self.leads = False
         self._forget_followers()
+
+    def count_traffic(self) -> None:
+        """Counts the bytes and records that the leader appends from now on."""
+        self.traffic = Traffic()
+        self.batches = 0
+        if self.leads:
+            self.traffic.begin(self.log)
+
+    def close(self, error: KafkaError) -> None:
+        """Fails all waiting callbacks: the partition, or its replica on this node, is deleted."""
+        self._lead_no_more()
         self.log.on_change = None
         self._fail_unsafe(error)
         self._changed()
@@ -218,13 +236,11 @@ class Partition:
         appended = log.append_as_leader(
             batch, leader_epoch=self.leader_epoch, now_ms=now_ms, by_coordinator=by_coordinator
         )
-        traffic = self.traffic
-        if traffic is not None:
-            traffic.batches += 1
-            traffic.bytes_in += batch.batch_length + LOG_OVERHEAD  # a property of the batch would cost a call
-            traffic.messages_in += batch.last_offset_delta + 1
+        self.batches += 1  # whether or not somebody reads it: to look costs as much
         if not appended.is_duplicate:
             self._advance_high_watermark(batch)
+        elif self.traffic is not None:
+            self.traffic.add_duplicate(batch)
         return appended
 
     def _check_in_sync(self, followers: "Followers") -> None:
