@@ -75,7 +75,7 @@ def test_space_is_told_from_version_4_on(node, logs, monkeypatch):
         assert spaces == ({"/a": (1000, 600), "/b": (1000, 500)} if version >= 4 else {"/a": (-1, -1), "/b": (-1, -1)})
 
 
-def test_a_directory_that_failed_is_told_without_its_logs(node, logs):
+def test_a_failed_directory_is_described_without_its_logs(node, logs):
     manager = node.broker.log_manager
     manager.directory_failed(manager.directories[1], OSError(errno.EIO, "of a test"))
     results = ask(node, None)

@@ -103,20 +103,20 @@ def test_only_the_first_partition_may_go_beyond_the_limit(node, log):
 
 
 @pytest.mark.parametrize("offset", [-1, 6, 1000])
-def test_an_offset_that_is_none(node, log, offset):
+def test_an_invalid_offset(node, log, offset):
     partition = only(answered(send(node, requested([offset], max_wait_ms=1000))))
     assert (partition.error_code, partition.high_watermark, offsets_in(partition)) == (1, -1, [])
 
 
 @pytest.mark.parametrize("topic, index", [("t", 7), ("nobody", 0)])
-def test_a_partition_that_is_none_does_not_spoil_the_others(node, log, topic, index):
+def test_an_unknown_partition_does_not_fail_the_others(node, log, topic, index):
     request = requested([0], max_wait_ms=1000)
     request.topics.append(requested({index: 0}, topic=topic).topics[0])
     errors = [partition.error_code for each in answered(send(node, request)).responses for partition in each.partitions]
     assert errors == [0, 3]
 
 
-def test_a_topic_id_that_is_none(node, log):
+def test_an_unknown_topic_id(node, log):
     request = requested([0])
     request.topics[0].topic_id = b"\7" * 16
     assert only(answered(send(node, request, 13), 13)).error_code == 100
@@ -163,7 +163,7 @@ def test_a_broker_without_a_replica_is_given_nothing(node, log, version):
     assert (partition.error_code, partition.high_watermark, bytes(partition.records)) == (6, -1, b"")
 
 
-def test_an_isolation_level_that_is_none(node, log):
+def test_an_unknown_isolation_level(node, log):
     response = answered(send(node, requested([0], isolation_level=2)))
     assert response.error_code == -1 and only(response).error_code == -1
 
@@ -292,7 +292,7 @@ def test_partitions_are_forgotten(node, log):
 
 
 @pytest.mark.parametrize("change, error", [({"session_epoch": 7}, 71), ({"session_id": 123456}, 70)])
-def test_a_session_that_is_none(node, log, change, error):
+def test_an_unknown_session(node, log, change, error):
     session_id = start_session(node, [0]).session_id
     response = answered(send(node, requested([], **({"session_id": session_id, "session_epoch": 1} | change))))
     assert (response.error_code, response.session_id, response.responses) == (error, 0, [])

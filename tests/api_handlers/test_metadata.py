@@ -62,7 +62,7 @@ def test_addresses_are_those_of_the_request_s_listener(quiet_node):
         assert [(broker.host, broker.port) for broker in metadata(request(), context).brokers] == [address]
 
 
-def test_a_rack_is_told(quiet_node):
+def test_a_rack_is_returned(quiet_node):
     node = quiet_node(**{"broker.rack": "r1"})
     assert [broker.rack for broker in node.ask(metadata, request(), 1).brokers] == ["r1"]
 

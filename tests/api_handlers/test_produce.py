@@ -186,7 +186,7 @@ def test_of_a_partition_named_twice_the_later_batch_stands(node):
     assert b"second" in bytes(stored.buffer)
 
 
-def test_a_topic_without_partitions_is_not_told_of(node):
+def test_a_topic_without_partitions_is_not_returned(node):
     node.create_topic("orders", 1)
     request = of_many(("orders", 0, b"one"))
     request.topic_data = [Topic(name="empty", partition_data=[]), *request.topic_data]
@@ -222,7 +222,7 @@ def test_the_answer_waits_for_the_disk_when_flush_messages_says_so(quiet_node):
     assert partition.log.recovery_point == 2
 
 
-def test_a_disk_that_fails_meanwhile_is_told(quiet_node):
+def test_a_disk_that_fails_meanwhile_is_reported(quiet_node):
     node, held, _ = flushing(quiet_node, 1)
     later = promised(node, requested(batch()))
     held.go_on(failing=OSError(5, "Input/output error"))

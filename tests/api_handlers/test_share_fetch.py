@@ -361,7 +361,7 @@ def test_it_has_to_say_whose_session_it_is(node, fields):
     assert node.fetch(0, 0, **fields).error_code == InvalidRequest.code
 
 
-def test_a_mode_that_is_none_costs_an_epoch(node):
+def test_an_invalid_mode_costs_an_epoch(node):
     node.produce(1)
     assert node.fetch(0, 0, share_acquire_mode=2).error_code == UnknownServerError.code
     assert acquired(node.fetch(1)) == {0: [(0, 0, 1)]}

@@ -31,7 +31,7 @@ def finalized(node):
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_level_goes_down_and_clients_are_told_at_once(node, version):
+def test_a_level_is_downgraded_and_clients_see_it_at_once(node, version):
     before, epoch = finalized(node)
     answer = update(node, (TRANSACTIONS, 1, SAFE), version=version)
     assert (answer.error_code, answer.error_message) == (NONE, None)
@@ -103,6 +103,6 @@ def test_kraft_version_shows_once_it_is_raised(node):
     assert update(node, (KRAFT, 0, UNSAFE)).error_code == InvalidUpdateVersion.code
 
 
-def test_a_feature_at_0_is_not_told(node):
+def test_a_feature_at_0_is_not_described(node):
     update(node, ("share.version", 0, SAFE))
     assert "share.version" not in finalized(node)[0]

@@ -67,7 +67,7 @@ def test_no_marker(writing):
     assert writing.ask() == []
 
 
-def test_a_marker_for_nothing_is_not_told_of(writing):
+def test_a_marker_without_a_transaction_is_not_reported(writing):
     assert writing.ask(marker(77, 0), marker(78, 0, ("t", 0))) == [(78, {("t", 0): 0})]
     assert writing.ask(marker(77, 0)) == []
 

@@ -172,7 +172,7 @@ def test_without_its_topic_nobody_is_the_coordinator(life):
 @pytest.mark.parametrize(
     ("error", "expected"), [(KafkaStorageError, NotCoordinator), (NotEnoughReplicas, CoordinatorNotAvailable)]
 )
-def test_an_error_of_the_log_is_told_as_a_coordinators(life, monkeypatch, error, expected):
+def test_an_error_of_the_log_is_returned_as_a_coordinators(life, monkeypatch, error, expected):
     def append(*_, **__):
         raise error
 

@@ -165,7 +165,7 @@ class TestTheSecondGeneration:
         assert node.broker.partition(*T0).log.producers.is_ongoing(7, 5)
         assert node.write(commit(6, version=2), T0) == [None]
 
-    def test_a_late_one_of_the_first_generation_cannot_be_told(self, node):
+    def test_a_late_one_of_the_first_generation_cannot_be_recognized(self, node):
         node.append(T0, epoch=4)
         assert node.write(commit(4, version=1), T0) == [None]
 

@@ -53,7 +53,7 @@ def test_the_log_lies_where_the_config_says(node, wanted):
     assert broker.cluster_id == node.open(metadata_log_dir=wanted).cluster_id
 
 
-def test_a_directory_of_its_own_is_none_of_the_brokers(node):
+def test_a_directory_of_its_own_is_not_among_the_brokers(node):
     """The broker does not register it, and DescribeLogDirs does not list it."""
     broker = node.open(metadata_log_dir="/metadata")
     manager = broker.log_manager

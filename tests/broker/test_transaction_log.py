@@ -248,7 +248,7 @@ def test_an_id_that_no_record_has_a_place_for_leaves_nothing_behind(life: Life) 
 
 
 @pytest.mark.parametrize(("error", "expected"), [(KafkaStorageError, NotCoordinator)])
-def test_an_error_of_the_log_is_told_as_a_coordinators(
+def test_an_error_of_the_log_is_returned_as_a_coordinators(
     life: Life, monkeypatch: pytest.MonkeyPatch, error: type[KafkaError], expected: type[KafkaError]
 ) -> None:
     def fail(*_: object, **__: object) -> None:

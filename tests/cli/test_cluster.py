@@ -256,7 +256,7 @@ def test_the_admin_api_of_each_node(tmp_path):
         until(lambda: names(1) == names(2) == [])
 
 
-def test_a_node_that_cannot_start_is_told(tmp_path):
+def test_a_node_that_cannot_start_is_reported(tmp_path):
     refused = subprocess.run(
         [sys.executable, "-m", "barnabas", "cluster", "--dir", str(tmp_path), "--override", "num.partitions=none"],
         capture_output=True,

@@ -9,7 +9,7 @@ def rows(outcome):
     return {row["name"]: (row["value"], row["source"]) for row in described["configs"]}
 
 
-def test_a_topics_configs_are_set_told_and_unset(barnabas, broker):
+def test_a_topics_configs_are_set_described_and_unset(barnabas, broker):
     broker.create_topic("t")
     altered = barnabas(
         "configs", "--alter", "--topic", "t", "--add-config", "retention.ms=5,cleanup.policy=[compact,delete]"

@@ -146,7 +146,7 @@ def test_a_request_as_json(run):
     assert [record["value"] for record in batch["records"]] == ["tea", {"hex": "ff00"}]
 
 
-def test_a_damaged_batch_is_told(run):
+def test_a_damaged_batch_is_reported(run):
     frame = bytearray(produced())
     frame[-10] ^= 0xFF
     topic = json.loads(run("--hex", frame.hex(), "--json")[1])["fields"]["topic_data"][0]

@@ -51,7 +51,7 @@ def test_json(barnabas, broker):
     )
 
 
-def test_bytes_that_are_no_text_are_told_in_base64(barnabas, broker):
+def test_bytes_that_are_no_text_are_shown_in_base64(barnabas, broker):
     broker.create_topic("t")
     barnabas("produce", "--topic", "t", stdin=b"\xff\xfe\n")
     (line,) = barnabas("consume", "--topic", "t", *READ, "--max-messages", "1", "--json").lines

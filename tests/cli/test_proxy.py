@@ -94,6 +94,6 @@ def test_lines_for_people(broker):
     )
 
 
-def test_a_filter_that_is_none(capsys):
+def test_an_invalid_filter(capsys):
     assert main(["proxy", "--to", "127.0.0.1:1", "--listen", ":0", "--print", "--filter", "orders"]) == 2
     assert "--filter: 'orders' is none of" in capsys.readouterr().err

@@ -181,7 +181,7 @@ def test_the_snippet_works_when_it_is_pasted():
     assert (result.returncode, result.stdout) == (0, "greetings 0 0 b'who' b'hello from Barnabas'\n"), result.stderr
 
 
-def test_data_stays_where_it_was_told_to_be(tmp_path):
+def test_data_stays_in_the_given_directory(tmp_path):
     directory = tmp_path / "data"
     with Serving("--dev", "--log-dir", str(directory)) as serving:
         assert serving.data == directory

@@ -214,7 +214,7 @@ def test_mistakes(barnabas, arguments, hint):
     assert outcome.err.endswith(f"(see {hint} --help)\n")
 
 
-def test_a_broker_that_has_no_such_api_is_told_of_in_a_line(capsys):
+def test_a_broker_without_the_api_is_reported_in_a_line(capsys):
     with Broker(compatible_with="2.4") as old:
         assert main(["transactions", "--bootstrap-server", old.bootstrap_servers, "list"]) == 1
     assert capsys.readouterr().err.startswith("Error: IncompatibleBrokerVersion: Kafka broker does not support ")

@@ -264,7 +264,7 @@ def test_a_log_that_makes_no_sense_is_refused(open_metadata):
 # ---------------------------------------------------------------- changing
 
 
-def test_a_change_is_in_the_log_then_in_the_image_then_told(open_metadata):
+def test_a_change_is_in_the_log_then_in_the_image_then_returned(open_metadata):
     metadata = open_metadata.started()
     results = []
 

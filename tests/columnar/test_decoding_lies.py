@@ -79,7 +79,7 @@ def test_batches_that_end_before_they_begin(last_delta) -> None:
         found(batch_bytes(GOOD, base_offset=9, last_delta=last_delta))
 
 
-def test_a_codec_that_is_none() -> None:
+def test_an_unknown_codec() -> None:
     data = bytearray(batch_bytes(GOOD))
     data[22] |= 7
     sign(data)

@@ -146,7 +146,7 @@ def test_all_of_a_topic():
     assert len(describe_topic(START, {})) == len(describe_topic(START, {}, [])) == 33
 
 
-def test_a_created_topic_tells_what_it_was_given_as_it_was_given():
+def test_the_response_has_the_configs_of_a_created_topic_as_given():
     described = {config.name: config for config in describe_created_topic(START, {"retention.ms": " 5000 "})}
     assert list(described) == sorted(described)
     assert len(described) == 33
@@ -212,7 +212,7 @@ def test_a_created_topic_tells_what_its_broker_was_given_as_it_was_given():
     assert described["retention.ms"] == ("18000000", 4)
 
 
-def test_a_rate_that_has_no_default_is_told_without_one():
+def test_a_rate_without_a_default_is_described_without_one():
     config = START.with_dynamic({}, {"leader.replication.throttled.rate": "100"})
     assert one(describe_broker(config, ["leader.replication.throttled.rate"]))[-1] == [
         ("leader.replication.throttled.rate", "100", 2)

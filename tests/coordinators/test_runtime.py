@@ -153,7 +153,7 @@ def test_transactions_are_replayed_with_their_ends(node):
 # ---------------------------------------------------------------- resignations
 
 
-def test_a_shard_that_is_resigned_is_told_while_others_go_on(node):
+def test_a_resigned_shard_is_closed_while_others_go_on(node):
     node.elect(0, 1)
     errors = []
     node.runtime.shard("0:").waiting.append(lambda error: errors.append(kind(error)))

@@ -35,7 +35,7 @@ def test_spark_finds_it_by_its_package() -> None:
 
 
 @pytest.mark.parametrize("version", ["3.5.8", "4.0.1", "4.1.0"])
-def test_an_older_spark_is_told_what_to_install(version: str) -> None:
+def test_an_older_spark_is_refused_with_what_to_install(version: str) -> None:
     with pytest.raises(Unfit, match=rf"needs Spark 4.2 or later, this is {version}: pip install 'barnabas\[spark\]'"):
         require(version)
 

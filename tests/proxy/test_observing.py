@@ -187,6 +187,6 @@ def test_a_filter(filters, wanted):
 
 
 @pytest.mark.parametrize("text", ["Produce", "topics=orders", "api=Produced", "api=999"])
-def test_a_filter_that_is_none(text):
+def test_an_invalid_filter(text):
     with pytest.raises(ValueError, match=r"api|API"):
         Filter.parse([text])

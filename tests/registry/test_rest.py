@@ -106,7 +106,7 @@ def test_an_incompatible_schema_is_refused_and_what_breaks_is_named(client):
     assert client("GET", "/config/users?defaultToGlobal=true") == (200, {"compatibilityLevel": "BACKWARD"})
 
 
-def test_a_check_that_wants_reasons_is_told_of_an_invalid_schema_as_one(client):
+def test_a_check_that_wants_reasons_takes_an_invalid_schema_as_one(client):
     client.register("users", USER)
     path, body = "/compatibility/subjects/users/versions/latest", {"schema": "{"}
     assert code(client("POST", path, body)) == 42201

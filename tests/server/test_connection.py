@@ -222,7 +222,7 @@ def test_answers_before_a_hang_up_are_sent(client, served):
     assert served.frames == [b"one", b"hang up"]
 
 
-def test_a_bug_closes_the_connection_and_is_told(client, served, caplog):
+def test_a_bug_closes_the_connection_and_is_logged(client, served, caplog):
     client.send(frame(b"bug"))
     assert client.transport.is_closed
     assert "ZeroDivisionError" in caplog.text

@@ -100,7 +100,7 @@ def test_an_error_is_in_the_answer_of_every_api(api, version):
 
 
 @every_version
-def test_an_error_is_told_although_the_handler_ran(api, version):
+def test_an_error_is_returned_although_the_handler_ran(api, version):
     bench = Bench(api, version)
     bench.rules.add(api=api.key, error="NOT_CONTROLLER", handled=True)
     assert NotController.code in codes(bench.decoded(bench.ask(named(api.request, version))), version)

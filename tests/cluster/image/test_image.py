@@ -230,7 +230,7 @@ def test_a_fence_goes_up_and_comes_down(make_cluster):
     assert image.brokers == {}
 
 
-def test_a_feature_at_level_0_is_none():
+def test_a_feature_at_level_0_is_not_finalized():
     image, delta = MetadataImage().apply([FeatureLevelRecord(name="group.version", feature_level=1)])
     assert image.features == {"group.version": 1}
     assert delta.features == {"group.version"}

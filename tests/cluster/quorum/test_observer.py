@@ -564,7 +564,7 @@ def test_nothing_is_told_after_a_restart_before_the_leader_tells_the_high_waterm
     assert again.listener.take() == ["a", "b"]
 
 
-def test_a_snapshot_is_told_after_a_restart(node, files):
+def test_a_snapshot_is_reported_after_a_restart(node, files):
     node.sent_to_snapshot(SNAPSHOT)
     download(node, snapshot("a", epoch=4))
     again = Node(files).start()

@@ -153,7 +153,7 @@ def test_without_partitions_there_is_no_request():
     assert world.fetcher.is_empty
 
 
-def test_a_leader_without_sessions_is_told_everything_each_time():
+def test_a_leader_without_sessions_gets_all_partitions_each_time():
     world = World(2)
     for _ in range(3):
         fetched, _ = world.exchange(data(), data(index=1), session=0)

@@ -77,7 +77,7 @@ def test_a_password_is_never_shown() -> None:
     assert "secret" not in str(refused.value)
 
 
-def test_a_store_that_cannot_be_loaded_is_told_where_it_is_needed(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_loaded_is_reported_where_it_is_needed(tmp_path: Path) -> None:
     (tmp_path / "trust.jks").write_bytes(b"no store")
     settings = parse(
         security_protocol="SSL",

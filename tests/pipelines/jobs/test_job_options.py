@@ -53,7 +53,7 @@ def test_what_may_be_a_password_is_not_shown():
     assert "swordfish" not in repr(Sample(to="x", client={"ssl.key.password": "swordfish"}))
 
 
-def test_a_choice_that_is_none_is_refused_by_name():
+def test_an_invalid_choice_is_refused_by_name():
     with pytest.raises(ValueError, match="kind is 'c', but must be one of a, b"):
         Sample(to="x", kind="c")
 

@@ -79,7 +79,7 @@ def test_values_have_a_header_where_there_is_a_registry() -> None:
     assert [Avro(registry=registry, framed=False).is_framed, Avro(framed=True).is_framed] == [False, True]
 
 
-def test_a_password_is_not_shown_and_a_wrong_one_is_told() -> None:
+def test_a_password_is_not_shown_and_a_wrong_one_is_reported() -> None:
     with schema_registry("user:right") as served:
         registry = Registry.at(served.url, {"basic.auth.user.info": "user:wrong"})
         assert "wrong" not in repr(registry)

@@ -100,7 +100,7 @@ def test_what_is_no_ticket(realm, mechanism, token):
         mechanism.begin(lambda: 0).evaluate(token)
 
 
-def test_a_wrapped_message_that_is_none(realm, mechanism):
+def test_an_invalid_wrapped_message(realm, mechanism):
     exchange, context = mechanism.begin(lambda: 0), client(realm)
     established(exchange, context)
     with pytest.raises(AuthenticationRefused):

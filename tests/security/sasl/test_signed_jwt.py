@@ -129,7 +129,7 @@ def test_a_public_key_is_no_password():
         validate(token)
 
 
-def test_an_unknown_key_is_told():
+def test_an_unknown_key_is_reported():
     keys = Keys(RSA)
     with pytest.raises(InvalidToken):
         validate(signed(EC, "ES256"), keys=keys)
