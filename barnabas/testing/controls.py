@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 RECORDS_A_BATCH: Final = 500
 
-ASKED_MS: Final = 30_000
+CONTROLLER_TIMEOUT_MS: Final = 30_000
 """How long the active controller of a cluster may take."""
 
 LOOK_S: Final = 0.01
@@ -235,7 +235,7 @@ class Controls:
                 assignments=[],
                 configs=[new.CreatableTopicConfig(name=key, value=value) for key, value in given],
             )
-            request = CreateTopicsRequest(topics=[topic], timeout_ms=ASKED_MS)
+            request = CreateTopicsRequest(topics=[topic], timeout_ms=CONTROLLER_TIMEOUT_MS)
             await self._ask_controller(request, lambda response: response.topics[0])
         await self._until(lambda: name in self.broker.image.topics_by_name)
 
@@ -249,7 +249,8 @@ class Controls:
         else:
             state = DeleteTopicsRequest.DeleteTopicState(topic_id=topic.id)
             await self._ask_controller(
-                DeleteTopicsRequest(topics=[state], timeout_ms=ASKED_MS), lambda response: response.responses[0]
+                DeleteTopicsRequest(topics=[state], timeout_ms=CONTROLLER_TIMEOUT_MS),
+                lambda response: response.responses[0],
             )
         await self._until(lambda: topic.id not in self.broker.image.topics_by_id)
 
@@ -263,7 +264,7 @@ class Controls:
         def done(response: Any, error: KafkaError | None) -> None:
             answered.set_result(response) if error is None else answered.set_exception(error)
 
-        self.broker.controller_channel.send(request, done, timeout_ms=ASKED_MS)
+        self.broker.controller_channel.send(request, done, timeout_ms=CONTROLLER_TIMEOUT_MS)
         found = result(await answered)
         error = error_of(found.error_code, found.error_message)
         if error is not None:
@@ -271,7 +272,7 @@ class Controls:
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         """Waits until this node has applied a change of the metadata."""
-        async with asyncio.timeout(ASKED_MS / 1000):
+        async with asyncio.timeout(CONTROLLER_TIMEOUT_MS / 1000):
             while not condition():
                 await asyncio.sleep(LOOK_S)
 
