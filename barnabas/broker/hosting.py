@@ -146,13 +146,14 @@ class Hosting:
                 logger.warning("%s", notice)
 
     def _host_changed(self, image: MetadataImage, delta: MetadataDelta, config: BrokerConfig) -> None:
-        """Hosts the partitions that have changed, or has them hosted later.
+        """Hosts the partitions that have changed, or has them hosted later. Those that wait already go on waiting.
 
         Coordinators expect the logs of the internal topics at once.
         """
         at_once, later = AT_ONCE, list[Key]()
         for topic_id, changed in delta.partitions.items():
-            topic, indexes = image.topics_by_id[topic_id], sorted(changed)
+            topic = image.topics_by_id[topic_id]
+            indexes = [index for index in sorted(changed) if (topic_id, index) not in self._new_replicas]
             if topic.name not in INTERNAL:
                 new = [index for index in indexes if self._is_new(topic, index)]
                 waiting = frozenset(new[at_once:])

@@ -6,6 +6,7 @@ import barnabas.testing
 from barnabas.broker.hosting import AT_ONCE
 from barnabas.clock import ManualClock
 from barnabas.cluster.controller.commands import CreateTopics, DeleteTopics, NewTopic
+from barnabas.cluster.image.image import MetadataDelta
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.config import BrokerConfig
 from barnabas.errors import NotLeaderOrFollower, UnknownTopicOrPartition
@@ -102,6 +103,17 @@ def test_a_topic_that_is_created_meanwhile_does_not_wait(hosting):
     hosting.create(("many", TOTAL))
     hosting.create(("later", 1))
     assert hosting.broker.partition("later", 0).leads
+
+
+def test_a_change_of_replicas_that_wait_does_not_host_them_sooner(hosting):
+    hosting.create(("many", TOTAL))
+    broker = hosting.broker
+    delta = MetadataDelta()
+    delta.partitions[broker.image.topics_by_name["many"].id] = set(range(TOTAL))
+    broker.hosting.follow(broker.image, delta, broker.config, all_changed=False)
+    assert hosting.count("many") == AT_ONCE
+    hosting.turn()
+    assert hosting.count("many") == TOTAL
 
 
 def test_a_topic_that_is_deleted_meanwhile_gets_no_more_logs(hosting):
