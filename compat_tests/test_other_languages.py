@@ -53,6 +53,7 @@ def test_go(tmp_path: Path) -> None:
 
 
 @pytest.mark.long  # fetches JUnit
+@pytest.mark.timeout(2 * COMPILING_S)
 def test_java(tmp_path: Path) -> None:
     if shutil.which("mvn") is None:
         pytest.skip("mvn is not installed")
@@ -61,7 +62,7 @@ def test_java(tmp_path: Path) -> None:
     fetch = ["mvn", "-q", "-B", "dependency:resolve"]
     if subprocess.run(fetch, cwd=tmp_path, capture_output=True, timeout=280, check=False).returncode:
         pytest.skip("mvn could not fetch JUnit")
-    assert "Tests run: 3, Failures: 0, Errors: 0" in run(tmp_path, "mvn", "-B", "test")
+    assert "Tests run: 3, Failures: 0, Errors: 0" in run(tmp_path, "mvn", "-B", "test", timeout=COMPILING_S)
 
 
 @pytest.mark.long  # compiles the client
