@@ -59,7 +59,9 @@ class Hosting:
         self._read_traffic: Callable[[Partition], object] | None = None
         #: Called when replicas that were new in earlier changes of the metadata have all got their logs.
         self.on_hosted: Callable[[], object] = lambda: None
-        self._new_replicas = NewReplicas(self._host_new, lambda: self.on_hosted(), node.clock, node.scheduler)
+        self._new_replicas = NewReplicas(
+            self._host_new, lambda: self.on_hosted(), node.cluster_clock, node.cluster_scheduler
+        )
 
     # ------------------------------------------------------------ the whole image
 
