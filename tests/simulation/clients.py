@@ -63,8 +63,8 @@ class Client:
         self.name, self.history, self.random = name, history, random
         self.cluster, self.loop = cluster, cluster.loop
         self.life = Life(name)
-        self.clock = NodeClock(cluster.loop)
-        self.scheduler = cluster.loop
+        self.clock = self.cluster_clock = NodeClock(cluster.loop)
+        self.cluster_scheduler = cluster.loop
         self.config: Any = CONFIG
         self.node_id = -1
         self.brokers = cluster.broker_ids
