@@ -16,11 +16,12 @@ from barnabas.records.builder import build_batch
 from barnabas.wire.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from barnabas.wire.messages.produce import ProduceRequest
 
 LONGEST_SILENCE_S = 60
 CLIENT_ID = "bench"
-PRODUCE_VERSION, FETCH_VERSION, CREATE_VERSION, QUOTAS_VERSION = 9, 12, 5, 1
+PRODUCE_VERSION, FETCH_VERSION, CREATE_VERSION, QUOTAS_VERSION, LIST_OFFSETS_VERSION = 9, 12, 5, 1, 7
 
 
 class Frame(NamedTuple):
@@ -118,6 +119,26 @@ def create_topic(port: int, name: str, partitions: int = 1) -> None:
         size = receive(connection, buffer)
     response = CreateTopicsResponse.decode(memoryview(buffer)[9:size], version=CREATE_VERSION)
     assert response.topics[0].error_code in (0, 36), response
+    if partitions > 1:
+        _wait_for_log(port, name, partitions - 1)
+
+
+def _wait_for_log(port: int, topic: str, partition: int) -> None:
+    """Waits until the partition is served: the logs of a large topic are created after it has been answered."""
+    topic_type = ListOffsetsRequest.ListOffsetsTopic
+    wanted = topic_type.ListOffsetsPartition(partition_index=partition, current_leader_epoch=-1, timestamp=-1)
+    request = ListOffsetsRequest(
+        replica_id=-1, isolation_level=0, topics=[topic_type(name=topic, partitions=[wanted])]
+    ).encode(version=LIST_OFFSETS_VERSION)
+    buffer = bytearray(1 << 16)
+    with connected(port) as connection:
+        while True:
+            connection.sendall(framed(2, LIST_OFFSETS_VERSION, request))
+            size = receive(connection, buffer)
+            response = ListOffsetsResponse.decode(memoryview(buffer)[9:size], version=LIST_OFFSETS_VERSION)
+            if response.topics[0].partitions[0].error_code == 0:
+                return
+            time.sleep(0.01)
 
 
 def set_quotas(port: int, client_id: str, values: Mapping[str, float | None]) -> None:
