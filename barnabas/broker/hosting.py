@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.broker.lifecycle import State
 from barnabas.broker.new_replicas import Key, NewReplicas
-from barnabas.clock import Clock, Scheduler
 from barnabas.cluster.image.image import (
     UNASSIGNED_DIRECTORY,
     MetadataDelta,
@@ -39,12 +38,6 @@ if TYPE_CHECKING:
 
     class HostingNode(FollowingNode, LeadingNode, Protocol):
         """The broker that hosts: it leads some partitions, and follows in others."""
-
-        @property
-        def clock(self) -> Clock: ...
-
-        @property
-        def scheduler(self) -> Scheduler: ...
 
 
 logger = logging.getLogger(__name__)

@@ -188,6 +188,12 @@ def test_reset_leaves_no_configs_of_the_cluster(features):
         assert broker._call(configs) == first
 
 
+def test_a_large_topic_is_served_when_it_is_created():
+    with Broker() as broker:
+        broker.create_topic("large", partitions=5000)
+        assert broker._call(lambda: len(broker._server.broker.partitions)) == 5000
+
+
 def test_reset_of_what_is_new_already():
     with Broker() as broker:
         broker.reset()
