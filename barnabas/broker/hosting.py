@@ -181,6 +181,11 @@ class Hosting:
         """Returns whether a replica is new here and has no log yet."""
         return (topic_id, index) in self._new_replicas
 
+    def is_ready(self, name: str) -> bool:
+        """Returns whether the node knows the topic, and has the logs of all its replicas of it."""
+        topic = self._node.image.topics_by_name.get(name)
+        return topic is not None and not any(self.is_waiting(topic.id, index) for index in topic.partitions)
+
     def _host(self, topic: TopicImage, indexes: Iterable[int], image: MetadataImage, config: BrokerConfig) -> None:
         topic_config = self.topic_config(topic.name, image, config)
         policy = ProducePolicy.of(topic_config)

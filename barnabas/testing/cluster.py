@@ -311,7 +311,7 @@ class Cluster(Seeing):
         replicas: int = -1,
         configs: Mapping[str, object] | None = None,
     ) -> None:
-        """Creates a topic, and returns when all brokers know it.
+        """Creates a topic, and returns when all brokers know it, and have their logs of it.
 
         :param replicas: of each partition; by default three, or as many as there are brokers
         :raises KafkaError: an error of CreateTopics, such as TopicAlreadyExists
@@ -320,7 +320,7 @@ class Cluster(Seeing):
         (created,) = self._submit(CreateTopics([NewTopic(name, partitions, replicas, configs=given)]))
         if created.error is not None:
             raise created.error
-        self._await(self._until(lambda: all(name in broker.image.topics_by_name for broker in self._running())))
+        self._await(self._until(lambda: all(broker.hosting.is_ready(name) for broker in self._running())))
 
     def partition(self, topic: str, partition: int = 0) -> PartitionImage:
         """Returns replicas, leader and in-sync replicas of a partition, as the active controller knows them.

@@ -237,7 +237,7 @@ class Controls:
             )
             request = CreateTopicsRequest(topics=[topic], timeout_ms=CONTROLLER_TIMEOUT_MS)
             await self._ask_controller(request, lambda response: response.topics[0])
-        await self._until(lambda: self._is_hosted(name))
+        await self._until(lambda: self.broker.hosting.is_ready(name))
 
     async def delete_topic(self, name: str) -> None:
         """Deletes a topic. :raises UnknownTopicOrPartition: there is none"""
@@ -269,12 +269,6 @@ class Controls:
         error = error_of(found.error_code, found.error_message)
         if error is not None:
             raise error
-
-    def _is_hosted(self, name: str) -> bool:
-        """Returns whether this node knows the topic, and has the logs of its replicas: large topics get them later."""
-        topic = self.broker.image.topics_by_name.get(name)
-        is_waiting = self.broker.hosting.is_waiting
-        return topic is not None and not any(is_waiting(topic.id, index) for index in topic.partitions)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         """Waits until this node has applied a change of the metadata."""
