@@ -12,7 +12,7 @@ from barnabas.faults.subjects import TOPIC_ARRAYS, TopicName, Wanted, fields_of,
 from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct, Versions
 
-KEYS: Final = ("name", "topic", "topic_name", "topic_id", "group_id", "transactional_id")
+KEYS: Final = ("name", "topic", "topic_name", "topic_id", "group_id", "transactional_id", "partition_index")
 """Fields that tell entries of arrays apart that hold others."""
 
 
@@ -99,9 +99,13 @@ def mark_entries(
 
 
 def merged(response: Any, other: Any) -> None:
-    """Adds the entries of ``other`` to a response; a topic that both have gets the partitions of both."""
+    """Adds the entries of ``other`` to a response; a topic that both have gets the partitions of both, and a partition
+    the records.
+    """
     for field in response.wire_fields():
         entries, more = getattr(response, field.name), getattr(other, field.name)
+        if field.name == "records" and more:
+            setattr(response, field.name, bytes(entries or b"") + bytes(more))
         if not field.is_array or not more:
             continue
         entries = list(entries or ())

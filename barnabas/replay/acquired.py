@@ -1,11 +1,12 @@
 """The records that members of share groups have acquired (KIP-932), in the recording and in this run.
 
 Knows nothing of connections. Which of several responses has the records of a partition depends on how many nodes there
-are, and on timing: acquired records are compared at the end, by group and partition.
+are, and on timing: a fetch goes on until as many are acquired as were, and acquired records are compared at the end, by
+group and partition.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from barnabas.replay.ahead import Place
@@ -27,12 +28,18 @@ class _Acquired:
         self.size = 0
         self.deliveries: Counter[tuple[int, int]] = Counter()  # offset and delivery count, with the offsets of this run
 
+    @property
+    def count(self) -> int:
+        """How many records, each as often as it was acquired."""
+        return self.deliveries.total()
+
     def take(self, entry: Any, shift: int) -> None:
-        """Takes an entry of a response, whose offsets are so far from those of this run."""
+        """Takes what was acquired out of an entry of a response, whose offsets are so far from those of this run."""
         self.size += len(entry.records or b"")
         for each in entry.acquired_records:
             for at in range(each.first_offset, each.last_offset + 1):
                 self.deliveries[at + shift, each.delivery_count] += 1
+        entry.acquired_records = []
 
 
 class Acquired:
@@ -48,26 +55,45 @@ class Acquired:
         there, here = self._recorded.get((group, place)), self._replayed.get((group, place))
         return max((0 if here is None else here.size) - (0 if there is None else there.size), 0)
 
-    def take(self, request: Any, recorded: Any, replayed: Any, topic_of: TopicOf) -> None:
-        """Takes the acquired records out of two responses to a ShareFetch. Afterwards both have the same partitions.
+    def take_recorded(self, request: Any, recorded: Any) -> list[Place]:
+        """Takes the acquired records out of a recorded response to a ShareFetch. Returns their partitions."""
+        found = []
+        if isinstance(request, ShareFetchRequest):
+            for place, each in _entries(recorded, self._translation.topics.get).items():
+                if each.acquired_records:
+                    found.append(place)
+                shift = self._translation.offset(Scope(*place), 0)
+                self._recorded.setdefault((request.group_id or "", place), _Acquired()).take(each, shift)
+        return found
+
+    def take_replayed(self, request: Any, replayed: Any, topic_of: TopicOf) -> None:
+        """Takes the acquired records out of a response of this run to a ShareFetch.
 
         :param topic_of: returns the name of a topic of this run
         """
+        if isinstance(request, ShareFetchRequest):
+            for place, each in _entries(replayed, topic_of).items():
+                self._replayed.setdefault((request.group_id or "", place), _Acquired()).take(each, 0)
+
+    def behind(self, group: str, places: Iterable[Place]) -> dict[Place, int]:
+        """Returns how many records fewer have been acquired than were, of those partitions that are behind."""
+        found = {}
+        for place in places:
+            here = self._replayed.get((group, place))
+            missing = self._recorded[group, place].count - (0 if here is None else here.count)
+            if missing > 0:
+                found[place] = missing
+        return found
+
+    def level(self, request: Any, recorded: Any, replayed: Any, topic_of: TopicOf) -> None:
+        """Gives two responses to a ShareFetch the same partitions, since records may be in another response."""
         if not isinstance(request, ShareFetchRequest):
             return
-        there = _entries(recorded, self._translation.topics.get)
-        here = _entries(replayed, topic_of)
-        for place in {**there, **here}:
-            ours, theirs = here.get(place), there.get(place)
-            if theirs is None:
-                theirs = _added(recorded, self._recorded_id(place[0]), place[1])
-            elif ours is None:
-                ours = _added(replayed, self._id_of_now(place[0]), place[1])
-            assert ours is not None
-            key, shift = (request.group_id or "", place), self._translation.offset(Scope(*place), 0)
-            self._recorded.setdefault(key, _Acquired()).take(theirs, shift)
-            self._replayed.setdefault(key, _Acquired()).take(ours, 0)
-            ours.acquired_records = theirs.acquired_records = []
+        there, here = _entries(recorded, self._translation.topics.get), _entries(replayed, topic_of)
+        for topic, partition in here.keys() - there.keys():
+            _added(recorded, self._recorded_id(topic), partition)
+        for topic, partition in there.keys() - here.keys():
+            _added(replayed, self._id_of_now(topic), partition)
 
     def differing(self) -> Iterator[tuple[str, str, str]]:
         """Yields the partitions of groups of which other records were acquired, with what differs on both sides."""
@@ -93,7 +119,7 @@ def _entries(response: Any, topic_of: TopicOf) -> dict[Place, Any]:
     }
 
 
-def _added(response: Any, topic_id: bytes, partition: int) -> Any:
+def _added(response: Any, topic_id: bytes, partition: int) -> None:
     """Adds a partition without records to a response."""
     added = _Partition(
         partition_index=partition,
@@ -107,7 +133,6 @@ def _added(response: Any, topic_id: bytes, partition: int) -> Any:
         response.responses = [*response.responses, _Topic(topic_id=topic_id, partitions=[added])]
     else:
         topic.partitions = [*topic.partitions, added]
-    return added
 
 
 def _text(deliveries: Counter[tuple[int, int]]) -> str:

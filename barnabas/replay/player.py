@@ -21,7 +21,7 @@ from barnabas.faults.subjects import selected
 from barnabas.proxy.proxy import Connect
 from barnabas.proxy.upstream import Upstream
 from barnabas.replay.acquired import Acquired
-from barnabas.replay.ahead import Ahead, ahead_of, is_retriable, partitions_in, refused_in
+from barnabas.replay.ahead import Ahead, Place, ahead_of, is_retriable, partitions_in, refused_in
 from barnabas.replay.comparing import Comparison, Difference, topics_in
 from barnabas.replay.connection import Connection, Lane
 from barnabas.replay.fetched import Fetched
@@ -48,6 +48,8 @@ LOGINS: Final = ("SaslHandshakeRequest", "SaslAuthenticateRequest")
 SHARES: Final = (ShareFetchRequest, ShareAcknowledgeRequest)
 RETRY_S: Final = 0.1
 """The delay before a request that got a retriable error is sent again."""
+WAIT: Final = 0.4
+"""How much of the patience a fetch waits for the recorded bytes, so that a ShareFetch can do so twice."""
 
 
 class Settings(NamedTuple):
@@ -273,14 +275,14 @@ class Player:
             sizes = (
                 max(size - surplus(place), 0) for place, size in ahead.sizes.items() if is_whole or place in places
             )
-            has_changed |= self._wait_as_recorded(request, sum(sizes))
+            has_changed |= self._wait_as_recorded(request, max(sum(sizes), part.is_further))
         return frame[:body] + request.encode(version=version) if has_changed else frame
 
     def _wait_as_recorded(self, request: Any, size: int) -> bool:
         """Makes a fetch wait until there are as many bytes as recorded. Returns whether that changed the request."""
         waits = request.max_wait_ms, request.min_bytes
         if size:  # it may not have arrived yet
-            request.max_wait_ms = max(request.max_wait_ms, int(self._settings.patience_s * 500))
+            request.max_wait_ms = max(request.max_wait_ms, int(self._settings.patience_s * 1000 * WAIT))
             request.min_bytes = max(request.min_bytes, size)
         elif not self._settings.has_spacing:  # the recorded response is empty: there is nothing to wait for
             request.max_wait_ms = 0
@@ -306,8 +308,12 @@ class Player:
         """Returns the differences of a response. What has got a retriable error is sent again."""
         answers = await pending.answers
         recorded = self._response(pending.start, frame)
-        parts = pending.parts
+        parts, topic_name = pending.parts, self._comparison.topic_name
+        request: Any = None if pending.recorded is None else pending.recorded.request
+        is_ignored = api_name(type(request)) in self._settings.ignored
+        wanted = self._acquired.take_recorded(request, recorded.response) if recorded and not is_ignored else []
         settled: list[ResponseFrame] = []
+        missing: dict[Place, int] = {}
         while True:
             if frame and not all(answers):
                 return [Difference("answer", "an answer", f"none: {pending.lane.reason}")]
@@ -315,19 +321,26 @@ class Player:
             replayed = [each for each in found if each is not None]
             if pending.recorded is None or recorded is None or len(replayed) < len(found):
                 return [] if answers == [frame] else [Difference("answer", frame.hex(), answers[0].hex())]
+            if is_ignored:
+                return []
+            for each in replayed:
+                self._acquired.take_replayed(request, each.response, topic_name)
             error = first_error(recorded.response)
             errors = [first_error(each.response) for each in (*replayed, *settled)]
             now = next((each for each in errors if each), 0)
             if error != now and is_retriable(error):
                 self.counts = self.counts._replace(passing=self.counts.passing + 1)
                 return []
-            if api_name(type(pending.recorded.request)) in self._settings.ignored:
-                return []
-            is_behind = self._heartbeats.is_behind(pending.recorded.request, recorded.response, replayed[0].response)
-            if not is_behind and (error == now or not is_retriable(now)):
+            is_behind = self._heartbeats.is_behind(request, recorded.response, replayed[0].response)
+            is_settled = not is_behind and (error == now or not is_retriable(now))
+            was_missing, missing = missing, self._acquired.behind(getattr(request, "group_id", ""), wanted)
+            if is_settled and missing in ({}, was_missing):
                 return self._differences(pending, parts, recorded, [*settled, *replayed])
             await asyncio.sleep(RETRY_S)
-            if not is_behind:
+            if is_settled:
+                parts = self._router.further(request, pending.event.connection, parts, missing)
+                settled += replayed
+            elif not is_behind:
                 parts, kept = await self._again(pending, parts, replayed)
                 settled += kept
             if not parts:
@@ -377,7 +390,7 @@ class Player:
             topic_name = self._translation.topics.get
             kept = selected(recorded.response, lambda *place: place not in not_written, topic_name)
             recorded = recorded._replace(response=kept)
-        self._acquired.take(request, recorded.response, response, self._comparison.topic_name)
+        self._acquired.level(request, recorded.response, response, self._comparison.topic_name)
         scope = self._translation.scope(request)
         is_of_all = self._nodes.sizes.recorded > 1 and self._router.is_of_all(request)
         pair = recorded, replayed[0]._replace(response=response)

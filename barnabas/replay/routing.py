@@ -48,6 +48,7 @@ class Part(NamedTuple):
     address: Address
     request: Request
     session: frozenset[Place] = frozenset()  #: partitions that the node answers for without their being named
+    is_further: bool = False  #: a ShareFetch that the recording does not have
 
 
 class Router:
@@ -120,6 +121,17 @@ class Router:
         if isinstance(request, FetchRequest):
             return [Part(*each) for each in (await self._by_leader(request, default)).items()]
         return await self.route(request, connection, default, session_id)
+
+    def further(
+        self, request: Request, connection: int, parts: Iterable[Part], wanted: Collection[Place]
+    ) -> list[Part]:
+        """Returns the fetches that acquire more records of some partitions: a ShareFetch came too early for them.
+
+        :param parts: what was sent last
+        """
+        nodes = [part.address for part in parts if part.session & frozenset(wanted)]
+        found = self._shared(request, connection, self._shares.further(request, connection, nodes))
+        return [part._replace(is_further=True) for part in found]
 
     @staticmethod
     def is_led(request: Request) -> bool:

@@ -96,6 +96,16 @@ class ShareSessions:
                 part = _acknowledging_nothing(part)
             yield leader, self._send(member, connection, leader, part, request.share_session_epoch)
 
+    def further(self, request: Any, connection: int, nodes: Iterable[Address]) -> Iterator[tuple[Address, Any]]:
+        """Yields a fetch of the recorded session's partitions for each of these nodes that has some, acknowledging
+        nothing.
+        """
+        member, epoch = _member(request), request.share_session_epoch
+        here = self._recorded.get((member, connection), {})
+        for node in nodes:
+            if here.get(node) and epoch != LAST_EPOCH:
+                yield node, self._send(member, connection, node, _empty(request), epoch)
+
     def shares(self, request: Any, connection: int) -> bool:
         """Returns whether another recorded session of the member has come to one of the nodes of this one."""
         member = _member(request)

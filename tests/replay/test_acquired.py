@@ -41,8 +41,14 @@ def response(topic_id, **places):
     return ShareFetchResponse(acquisition_lock_timeout_ms=1, responses=topics, node_endpoints=[])
 
 
+def topic_of(topic_id):
+    return "orders" if topic_id == NOW else None
+
+
 def take(acquired, recorded, replayed):
-    acquired.take(REQUEST, recorded, replayed, lambda topic_id: "orders" if topic_id == NOW else None)
+    acquired.take_recorded(REQUEST, recorded)
+    acquired.take_replayed(REQUEST, replayed, topic_of)
+    acquired.level(REQUEST, recorded, replayed, topic_of)
 
 
 def test_records_may_be_in_another_response(acquired):
@@ -69,3 +75,13 @@ def test_a_response_without_topics_has_those_of_the_other(acquired):
     (topic,) = replayed.responses
     assert (topic.topic_id, topic.partitions[0].partition_index) == (NOW, 0)
     assert [each[1:] for each in acquired.differing()] == [("0 (delivery 1)", "no others")]
+
+
+def test_a_partition_is_behind_until_as_many_records_are_acquired(acquired):
+    wanted = acquired.take_recorded(REQUEST, response(BEFORE, p0=(0, 2), p1=(0, 0)))
+    assert wanted == [("orders", 0), ("orders", 1)]
+    acquired.take_replayed(REQUEST, response(NOW, p0=(0, 0), p1=(10, 10)), topic_of)
+    assert acquired.behind("g", wanted) == {("orders", 0): 2}
+    acquired.take_replayed(REQUEST, response(NOW, p0=(1, 2)), topic_of)
+    assert acquired.behind("g", wanted) == {}
+    assert list(acquired.differing()) == []

@@ -18,7 +18,7 @@ from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest
-from barnabas.wire.messages.share_fetch import ShareFetchRequest
+from barnabas.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 NODES = {number: Address("host", number) for number in (1, 2, 3)}
 ONE, TWO, THREE = NODES.values()
@@ -397,3 +397,44 @@ def test_a_session_that_begins_anew_is_not_joined_to_the_old_one(alone):
     route(alone, share(0, 1), connection=1)
     (part,) = route(alone, share(2), connection=1)
     assert (part.request.share_session_epoch, named_and_forgotten(part)) == (0, ([2], []))
+
+
+# ------------------------------------------------------------ further fetches
+
+
+def test_a_further_fetch_goes_where_records_are_missing(router):
+    parts = route(router, share(0, 1, acknowledged=[0]))
+    further = router.further(share(0, 1, acknowledged=[0]), 1, parts, {("orders", 1)})
+    assert (shape(further), epochs(further), sessions(further)) == ({2: []}, {2: 1}, {2: [1]})
+    assert [part.is_further for part in (*parts, *further)] == [False, False, True]
+    assert epochs(route(router, share(epoch=1))) == {1: 1, 2: 2}
+
+
+def test_a_further_fetch_is_of_its_own_recorded_session(alone):
+    parts = route(alone, share(0), connection=1)
+    route(alone, share(1), connection=2)
+    (part,) = alone.further(share(0), 1, parts, {("orders", 0)})
+    assert (part.request.share_session_epoch, named_and_forgotten(part)) == (2, ([0], [1]))
+
+
+def test_a_session_that_has_ended_fetches_no_further(router):
+    parts = route(router, share(0))
+    route(router, share(epoch=LAST_EPOCH))
+    assert router.further(share(epoch=LAST_EPOCH), 1, parts, {("orders", 0)}) == []
+
+
+def test_responses_of_further_fetches_are_one_with_the_first():
+    kind = ShareFetchResponse.ShareFetchableTopicResponse
+
+    def response(records):
+        leader = kind.PartitionData.LeaderIdAndEpoch(leader_id=0, leader_epoch=0)
+        each = kind.PartitionData(
+            partition_index=0, acknowledge_error_code=0, current_leader=leader, records=records, acquired_records=[]
+        )
+        return ShareFetchResponse(
+            acquisition_lock_timeout_ms=1, responses=[kind(topic_id=TOPIC_ID, partitions=[each])], node_endpoints=[]
+        )
+
+    for pair in ((b"", b"ab"), (None, b"ab"), (b"ab", None), (b"a", b"b")):
+        (topic,) = put_together([response(each) for each in pair]).responses
+        assert [each.records for each in topic.partitions] == [b"ab"]
