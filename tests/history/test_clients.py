@@ -3,7 +3,7 @@
 import time
 from types import SimpleNamespace
 
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.admin import NewPartitions
 from kafka.producer.transaction_manager import TransactionManager
 from kafka.structs import OffsetAndMetadata
@@ -30,14 +30,16 @@ def test_offsets_of_an_aborted_transaction_are_not_sent_in_the_next_one():
     assert not manager._test_has_pending_offset_commits()
 
 
-def test_a_join_that_is_forgotten_is_made_again():
+def test_a_join_that_is_forgotten_is_made_again_from_committed_offsets():
     with Broker() as broker:
         broker.create_topic("inputs", partitions=1)
+        write(broker, b"1", b"2")
         consumer = kafka_python.Consumer(broker.bootstrap_servers, "g", committed=True)
         coordinator = consumer.inner._coordinator
         try:
             consumer.subscribe(["inputs"])
             poll_until(consumer, lambda: len(consumer.assignment()) == 1 and coordinator.stable())
+            consumer.inner.seek(TopicPartition("inputs", 0), 2)
             add_partition(broker)
             consumer.inner._cluster.request_update()
             until(coordinator.need_rejoin)
@@ -45,13 +47,26 @@ def test_a_join_that_is_forgotten_is_made_again():
             until(lambda: coordinator._join_task.is_done)
             assert not coordinator.need_rejoin()  # forgotten
             assert not coordinator.stable()
-            poll_until(consumer, lambda: len(consumer.assignment()) == 2 and coordinator.stable())
+            given = poll_until(consumer, lambda: len(consumer.assignment()) == 2 and coordinator.stable())
+            while len(given) < 2:
+                given += poll_until(consumer, lambda: False)
+            assert [each.offset for each in given] == [0, 1]
         finally:
             consumer.close()
 
 
 def poll_until(consumer, condition):
-    until(lambda: consumer.poll(1, 0.2) or condition())
+    """Polls until a record comes, or the condition holds. Returns the records."""
+    given = []
+    until(lambda: given.extend(consumer.poll(1, 0.2)) or given or condition())
+    return given
+
+
+def write(broker, *values):
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    for value in values:
+        producer.send("inputs", value).get(PATIENCE_S)
+    producer.close()
 
 
 def add_partition(broker):

@@ -161,11 +161,15 @@ class Consumer(base.Consumer):
         """Asks for another join if the last one has been forgotten.
 
         A leader joins again when its metadata changes. kafka-python 3.0.12 forgets such a join if it ends between two
-        polls: the consumer has neither partitions nor heartbeats from then on, and does not know it.
+        polls: the consumer has the partitions of the generation before and no heartbeats from then on, and does not
+        know it. It would also keep its positions in those that the next generation gives it again, though another
+        member may have had them in the forgotten one and have committed offsets: the partitions are given up first, as
+        the Java client does before each join of the eager protocol.
         """
         coordinator = self.inner._coordinator
         join = coordinator._join_task
         if join is not None and join.is_done and not coordinator.need_rejoin():
+            coordinator._subscription.assign_from_subscribed([])
             coordinator.request_rejoin()
 
     def assignment(self) -> list[str]:
