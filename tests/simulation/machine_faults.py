@@ -93,9 +93,11 @@ def old_copy(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
 
 
 def _all_voters_agree(faults: Faults) -> bool:
-    """Returns whether all voters are up, follow one leader in one epoch, and have all of its log."""
+    """Returns whether all voters are up, follow one leader in one epoch, and have all of its log. There are three at
+    least: both of two have what is committed.
+    """
     voters = [voter_of(node) for node in faults.cluster.nodes.values() if node.role != BROKER]
-    if None in voters or len(voters) == 1:
+    if None in voters or len(voters[0].voters()) < 3:
         return False
     known = {(voter.leadership, voter.metadata_log.log.log_end_offset) for voter in voters}
     return len(known) == 1 and voters[0].leadership.leader_id != NO_NODE
