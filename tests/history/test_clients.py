@@ -1,6 +1,7 @@
 """The clients of the workload, where they make up for their libraries. Knows nothing of histories."""
 
 import time
+from contextlib import suppress
 from types import SimpleNamespace
 
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
@@ -9,7 +10,8 @@ from kafka.producer.transaction_manager import TransactionManager
 from kafka.structs import OffsetAndMetadata
 
 from barnabas.testing import Broker
-from tests.history.clients import kafka_python
+from tests.history.clients import confluent_kafka, kafka_python
+from tests.history.clients.base import END, Lost
 
 PATIENCE_S = 30.0
 
@@ -53,6 +55,27 @@ def test_a_join_that_is_forgotten_is_made_again_from_committed_offsets():
             assert [each.offset for each in given] == [0, 1]
         finally:
             consumer.close()
+
+
+def test_the_end_is_not_looked_up_after_another_assignment():
+    with Broker() as broker:
+        broker.create_topic("inputs", partitions=1)
+        write(broker, b"1")
+        consumer = confluent_kafka.Consumer(broker.bootstrap_servers, "g", committed=False)
+        consumer.assign({"inputs-0": 0})
+        assert poll_until(consumer, lambda: False)
+        broker.faults.add(api="ListOffsets", error="NOT_LEADER_OR_FOLLOWER", first=1, delay=0.1)
+        with suppress(Lost):
+            consumer.assign({"inputs-0": END})
+        consumer.assign({"inputs-0": 0})
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+        offsets, until = [], time.monotonic() + 1.0  # librdkafka would ask again after half a second
+        while time.monotonic() < until or len(offsets) < 50:
+            producer.send("inputs", b"1").get(PATIENCE_S)
+            offsets += [each.offset for each in consumer.poll(100, 0.01)]
+        producer.close()
+        consumer.close()
+    assert offsets == list(range(len(offsets)))
 
 
 def poll_until(consumer, condition):

@@ -152,8 +152,14 @@ class Consumer(base.Consumer):
         """The partitions whose end was reached."""
 
     def assign(self, offsets: Mapping[str, int]) -> None:
+        """Assigns the partitions; the end is looked up first.
+
+        If librdkafka 2.16 has to find the end of an assigned partition and the leader refuses, it asks again half a
+        second later, and goes there even if the partition has been assigned at another offset since: it skips records.
+        """
+        places = {key: self.bounds(key)[1] if offset == base.END else offset for key, offset in offsets.items()}
         with lost():
-            self.inner.assign([TopicPartition(*base.place(key), offset) for key, offset in offsets.items()])
+            self.inner.assign([TopicPartition(*base.place(key), offset) for key, offset in places.items()])
         self.assigned = True
         self._have_moved()
 
