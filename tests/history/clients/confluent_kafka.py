@@ -53,6 +53,8 @@ class Producer(base.Producer):
         if transactional_id is not None:
             configs |= {"transactional.id": transactional_id, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
         self.is_transactional = transactional_id is not None
+        self.sent: list[Sent] = []
+        """The records since the transaction began."""
         self.inner = confluent_kafka.Producer(configs, logger=SILENT)
 
     def start(self) -> None:
@@ -74,6 +76,7 @@ class Producer(base.Producer):
         except (KafkaException, BufferError) as error:
             sent.error = str(error)
             raise Refused(sent.error) from error
+        self.sent.append(sent)
         with lost():
             self.inner.poll(0)
         return sent
@@ -85,6 +88,7 @@ class Producer(base.Producer):
             raise Lost("records are still on their way")
 
     def begin(self) -> None:
+        self.sent.clear()
         with lost():
             self.inner.begin_transaction()
 
@@ -103,7 +107,15 @@ class Producer(base.Producer):
         self._again(self.inner.commit_transaction)
 
     def abort(self) -> None:
+        """Aborts the transaction; raises `Lost` if a record of it was not acknowledged.
+
+        librdkafka 2.16 drops such records from its queue, and gives their sequence numbers to the next ones. If it had
+        sent them and lost the connection, the partition has them: brokers take the next ones for retries, and
+        acknowledge them without appending them. Another producer gets another epoch.
+        """
         self._again(self.inner.abort_transaction)
+        if not all(each.is_acknowledged for each in self.sent):
+            raise Lost("records of an aborted transaction were not acknowledged")
 
     @staticmethod
     def _again(call: Callable[[float], object]) -> None:
