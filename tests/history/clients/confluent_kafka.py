@@ -76,7 +76,8 @@ class Producer(base.Producer):
         except (KafkaException, BufferError) as error:
             sent.error = str(error)
             raise Refused(sent.error) from error
-        self.sent.append(sent)
+        if self.is_transactional:
+            self.sent.append(sent)
         with lost():
             self.inner.poll(0)
         return sent
