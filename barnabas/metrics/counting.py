@@ -25,10 +25,12 @@ from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 MOST_TOPICS: Final = 1000
 MOST_CLIENTS: Final = 200
 
-TIMED: Final = 100
-"""About how many requests of an API are timed between two calls of :meth:`Counting.set_strides`."""
+TIMED: Final = 50
+"""At most so many requests of an API are timed between two calls of :meth:`Counting.set_strides`, while its rate stays
+the same. A small request that is timed costs as much as two or three.
+"""
 
-AT_STRIDE: Final = TIMED // 4
+AT_STRIDE: Final = TIMED // 5
 """How many requests are timed before the stride doubles."""
 
 SHARING: Final = frozenset({78, 79})
@@ -58,6 +60,7 @@ class Counting:
         self.acknowledged: Counter[int] = Counter()  #: records of share groups, by type of acknowledgement
         self.replication_bytes_out = 0
         self.partitions: Callable[[], Iterable[Partition]] = tuple  #: returns those whose traffic is counted
+        self._handles: dict[tuple[int, int], Handle] = {}  # by API key and version
         self._known: dict[str | bytes, TopicCounts] = {}  # by name and by id
         self._now = now
         self._soon = soon
@@ -66,20 +69,24 @@ class Counting:
     # ------------------------------------------------------------ each request
 
     def new_handle(self, api: Api, version: int) -> Handle:
-        """Returns the replacement of :func:`handle` for the requests of one version of an API.
+        """Returns the replacement of :func:`handle` for the requests of one version of an API, of all listeners.
 
         It is a closure, and repeats :func:`handle` instead of calling it: an attribute look-up and a call cost 1 % of a
         small request each.
         """
-        counts = self.apis.setdefault((api.key, version), ApiCounts())
+        key = api.key, version
+        if key in self._handles:
+            return self._handles[key]
+        left = 1
         count, timed, refused = self._count, self._timed, self._refused
         tells = api.key == ProduceRequest.api_key  # of its errors, by the context
 
         def counted(api: Api, request: Any, context: Context) -> Answer:
             """Handles a request, and counts it. :raises CloseConnection: there is no response"""
+            nonlocal left
             answer: Answer
-            left = counts.left = counts.left - 1
-            if left <= 0:
+            left -= 1
+            if not left:
                 return timed(counts, api, request, context)
             try:
                 if context.broker.authorizer is None:
@@ -93,6 +100,13 @@ class Counting:
                 return answer
             return count(counts, context, request, answer)
 
+        def add_left(more: int) -> int:
+            nonlocal left
+            left += more
+            return left
+
+        counts = self.apis[key] = ApiCounts(add_left)
+        self._handles[key] = counted
         return counted
 
     def _refused(self, counts: ApiCounts, api: Api, request: Request, context: Context, error: Exception) -> Response:
@@ -158,30 +172,32 @@ class Counting:
         returned = self._now()
         counts.local.add(returned - began, weight)
         client = self.client(context.client_id or "")
-        bytes_in = size_of_request(request) if type(request) is ProduceRequest else 0
+        client.requests += weight
+        if type(request) is ProduceRequest:
+            client.bytes_in += size_of_request(request) * weight
         answer = self._count(counts, context, request, answer)
+        if type(answer) is not Later:
+            self._add_answered(counts, client, weight, began, returned, answer)
+            return answer
 
         def answered(response: Response) -> Response:
-            at = self._now() if later else returned
-            counts.total.add(at - began, weight)
-            client.requests += weight
-            client.seconds += (at - began) * weight
-            client.bytes_in += bytes_in * weight
-            if type(response) is FetchResponse:
-                client.bytes_out += size_of_response(response) * weight
-            if later:
-                counts.remote.add(at - returned, weight)
-            if self._soon is not None:
-                self._soon(lambda: counts.send.add(self._now() - at, weight))
+            at = self._now()
+            counts.remote.add(at - returned, weight)
+            self._add_answered(counts, client, weight, began, at, response)
             return response
 
-        later = type(answer) is Later
-        if answer is None:  # acks=0
-            counts.total.add(returned - began, weight)
-            client.requests += weight
-            client.bytes_in += bytes_in * weight
-            return None
         return then(answer, answered)
+
+    def _add_answered(
+        self, counts: ApiCounts, client: ClientCounts, weight: int, began: float, at: float, response: Any
+    ) -> None:
+        """Adds what is known of a timed request once its response is there; with acks=0 it is None."""
+        counts.total.add(at - began, weight)
+        client.seconds += (at - began) * weight
+        if type(response) is FetchResponse:
+            client.bytes_out += size_of_response(response) * weight
+        if self._soon is not None and response is not None:
+            self._soon(lambda: counts.send.add(self._now() - at, weight))
 
     def client(self, client_id: str) -> ClientCounts:
         counts = self.clients.get(client_id)

@@ -4,7 +4,7 @@ Knows nothing of requests, nor of who reads the counters.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 from typing import Final
 
@@ -57,16 +57,20 @@ class Times:
 class ApiCounts:
     """The requests of one version of an API.
 
-    Every ``stride``-th request is timed, and stands for ``weight`` requests. A request decrements ``left``, and nothing
-    else.
+    Every ``stride``-th request is timed, and stands for ``weight`` requests. A request decrements the number of those
+    until the next one is timed, and nothing else.
+
+    :param add_left: adds to that number, and returns it. It is a variable of the function that handles the requests: an
+        attribute costs twice as much
     """
 
     __slots__ = (
+        "_add_left",
+        "_least_stride",
         "at_stride",
         "closed",
         "errors",
         "failed",
-        "left",
         "local",
         "queue",
         "remote",
@@ -78,12 +82,13 @@ class ApiCounts:
         "weight",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, add_left: Callable[[int], int]) -> None:
+        self._add_left = add_left
+        self._least_stride = 1
         self.errors: dict[int, int] = defaultdict(int)  #: error codes in responses, without that of no error
         self.failed = 0  #: requests whose response has an error
         self.closed = 0  #: requests without a response, whose connection was closed
         self.stride = self.weight = 1
-        self.left = 1  #: requests until the next one is timed
         self.at_stride = 0  #: requests that were timed with this stride
         self.stood_for = 0  #: requests up to the last timed one
         self.seen_before = 0  #: requests until the stride was last set
@@ -105,24 +110,25 @@ class ApiCounts:
         if self.at_stride >= most:
             self.stride *= 2
             self.at_stride = 0
-        self.left = self.weight = self.stride
+        self.weight = self._add_left(self.stride)
         return weight
 
     def set_stride(self, timed: int) -> None:
         """Sets the stride so that about so many requests are timed in a period like the last one; all if there are
-        fewer.
+        fewer. It falls by half at most: clients send in bursts.
         """
         seen = self.requests
-        self.stride = max((seen - self.seen_before) // timed, 1)
+        self.stride = self._least_stride = max((seen - self.seen_before) // timed, self._least_stride // 2, 1)
         self.seen_before = seen
         self.at_stride = 0
-        if self.left > self.stride:
-            self.weight -= self.left - self.stride
-            self.left = self.stride
+        beyond = self._add_left(0) - self.stride
+        if beyond > 0:
+            self.weight -= beyond
+            self._add_left(-beyond)
 
     @property
     def requests(self) -> int:
-        return self.stood_for + self.weight - self.left
+        return self.stood_for + self.weight - self._add_left(0)
 
 
 class TopicCounts:

@@ -48,8 +48,7 @@ class MetricsService(HttpService):
         super().__init__("metrics", address, self._application)
         self._owner = server
         self._counting = Counting(time.monotonic, self._soon, self._arrived)
-        # Connections that were timed, by the number of their session, with the offset of their clock to ours.
-        self._connections: dict[int, tuple[Connection, float]] = {}
+        self._connections: dict[int, Connection] = {}  # those that were timed, by the number of their session
         self._changes: Changes | None = None
         self._lag_s = 0.0
         self._deadlines: Deadlines | None = None
@@ -101,14 +100,12 @@ class MetricsService(HttpService):
         session = context.session
         known = self._connections.get(session.number)
         if known is not None:
-            connection, ahead = known
-            return connection.last_active - ahead
+            return known.last_active
         found = self._find(session)
         if found is not None:  # otherwise it is a request in an envelope
-            # The loop's own time may be that of the beginning of its turn, in whole milliseconds.
-            ahead = asyncio.get_running_loop().time() - time.monotonic()
-            found.clock = lambda: time.monotonic() + ahead
-            self._connections[session.number] = found, ahead
+            # The loop's own time is that of the beginning of its turn, in whole milliseconds.
+            found.clock = time.monotonic
+            self._connections[session.number] = found
             session.on_close(self._forget)
         return None
 

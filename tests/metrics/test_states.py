@@ -174,31 +174,59 @@ def test_what_a_change_of_a_partition_counts_as(before, after, counted):
     assert {sample.name for sample in changes.samples() if sample.value} == counted
 
 
+class Countdown:
+    """Counts requests as the function that handles them does."""
+
+    def __init__(self):
+        self.left, self.stand_for = 1, []
+        self.counts = ApiCounts(self.add)
+
+    def add(self, more):
+        self.left += more
+        return self.left
+
+    def send(self, number):
+        for _ in range(number):
+            self.left -= 1
+            if not self.left:
+                self.stand_for.append(self.counts.begin_timed(AT_STRIDE))
+
+
 def test_of_many_requests_some_are_timed_and_stand_for_the_others():
-    counts = ApiCounts()
-    counts.left -= 1
-    assert counts.begin_timed(AT_STRIDE) == 1
-    counts.weight, counts.left = 100 * TIMED, 1  # all of these but the last have come
-    counts.set_stride(TIMED)
-    assert counts.stride == 100
-    counts.left -= 1
-    assert counts.begin_timed(AT_STRIDE) == 100 * TIMED
-    assert (counts.left, counts.weight) == (100, 100)
-    counts.left -= 10
-    counts.set_stride(TIMED)
-    assert (counts.stride, counts.left, counts.weight) == (1, 1, 11)
-    assert counts.requests == 1 + 100 * TIMED + 10
+    api = Countdown()
+    api.send(1 + 100 * TIMED)
+    assert api.counts.requests == 1 + 100 * TIMED
+    api.counts.set_stride(TIMED)
+    assert (api.counts.stride, api.left) == (100, 100)
+    before = len(api.stand_for)
+    api.send(1000)
+    assert api.stand_for[before + 1 :] == [100] * 9
+    assert sum(api.stand_for) == api.counts.requests == 1001 + 100 * TIMED
+    api.send(10)
+    api.counts.set_stride(TIMED)
+    assert (api.counts.stride, api.left, api.counts.weight) == (50, 50, 60)
+    assert api.counts.requests == 1011 + 100 * TIMED
 
 
 def test_a_burst_after_a_quiet_period_is_not_timed_request_by_request():
-    counts, timed, stands_for = ApiCounts(), 0, 0
-    for _ in range(40_000):
-        counts.left -= 1
-        if counts.left <= 0:
-            timed += 1
-            stands_for += counts.begin_timed(AT_STRIDE)
-    assert timed <= 12 * AT_STRIDE
-    assert stands_for + counts.weight - counts.left == counts.requests == 40_000
+    api = Countdown()
+    api.send(40_000)
+    assert len(api.stand_for) <= 12 * AT_STRIDE
+    assert sum(api.stand_for) + api.counts.weight - api.left == api.counts.requests == 40_000
+
+
+def test_of_burst_after_burst_fewer_are_timed():
+    api = Countdown()
+    api.send(40_000)
+    for periods in (1, 1, 2, 3):
+        for _ in range(periods):
+            api.counts.set_stride(TIMED)
+        before = len(api.stand_for)
+        api.send(40_000)
+        assert len(api.stand_for) - before <= (4 + periods) * AT_STRIDE
+    for _ in range(10):
+        api.counts.set_stride(TIMED)
+    assert (api.counts.stride, api.left) == (1, 1)  # each request of an API with few is timed again
 
 
 def test_clients_beyond_the_limit_are_summed():
