@@ -33,6 +33,8 @@ class Running:
 
     def cpu_s(self) -> float:
         """Returns CPU seconds used so far, user and system."""
+        if sys.platform == "linux":  # the other figure has steps of 10 ms
+            return time.clock_gettime(~self.process.pid << 3 | 2)  # clock_getcpuclockid(3)
         times = self.psutil.cpu_times()
         return float(times.user + times.system)
 
