@@ -1,6 +1,6 @@
 """Registrations and heartbeats as commands of the controller, with defaults for most fields."""
 
-from barnabas.cluster.controller.commands import BrokerHeartbeat, RegisterBroker
+from barnabas.cluster.controller.commands.nodes import BrokerHeartbeat, RegisterBroker
 from barnabas.cluster.features import SUPPORTED
 from barnabas.config.endpoints import Endpoint
 

@@ -1,6 +1,6 @@
 """Controller commands in tests: the background is inline there, so a command is committed when ``submit`` returns."""
 
-from barnabas.cluster.controller.commands import CreateTopics, NewTopic
+from barnabas.cluster.controller.commands.topics import CreateTopics, NewTopic
 from barnabas.testing.resetting import AtStart, reset
 
 

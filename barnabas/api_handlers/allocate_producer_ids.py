@@ -7,7 +7,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import AllocateProducerIds
+from barnabas.cluster.controller.commands.nodes import AllocateProducerIds
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 
 

@@ -11,7 +11,7 @@ from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.outcome import code_of, text_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import AlterClientQuotas, AlteredQuotas, QuotaAlteration
+from barnabas.cluster.controller.commands.quotas import AlterClientQuotas, AlteredQuotas, QuotaAlteration
 from barnabas.errors import KafkaError
 from barnabas.security.quotas.addresses import numeric_address
 from barnabas.security.quotas.entities import IP

@@ -8,7 +8,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit_rest
-from barnabas.cluster.controller.commands import AlterConfigs, ConfigResource
+from barnabas.cluster.controller.commands.configs import AlterConfigs, ConfigResource
 from barnabas.config.dynamic import BROKER_RESOURCE, check_node_id
 from barnabas.errors import InvalidRequest, KafkaError
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse

@@ -7,7 +7,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import AlteredPartition, AlterPartition, IsrChange
+from barnabas.cluster.controller.commands.replicas import AlteredPartition, AlterPartition, IsrChange
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 
 Topic = AlterPartitionResponse.TopicData

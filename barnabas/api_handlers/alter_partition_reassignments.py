@@ -11,7 +11,7 @@ from barnabas.api_handlers.error_responses import derived, error_shape
 from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import AlterPartitionReassignments, PartitionResult, PartitionResults
+from barnabas.cluster.controller.commands.replicas import AlterPartitionReassignments, PartitionResult, PartitionResults
 from barnabas.errors import KafkaError
 from barnabas.wire.message import Response
 from barnabas.wire.messages.alter_partition_reassignments import (

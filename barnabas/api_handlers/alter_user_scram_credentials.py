@@ -11,7 +11,12 @@ from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.outcome import code_of, message_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller import commands
+from barnabas.cluster.controller.commands.scram import (
+    AlteredCredentials,
+    AlterUserScramCredentials,
+    ScramDeletion,
+    ScramUpsertion,
+)
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -26,19 +31,17 @@ def alter_user_scram_credentials(
     request: AlterUserScramCredentialsRequest, context: Context
 ) -> AlterUserScramCredentialsResponse | Later[AlterUserScramCredentialsResponse]:
     """Changes the credentials of each user independently of the others."""
-    command = commands.AlterUserScramCredentials(
-        [commands.ScramDeletion(each.name, each.mechanism) for each in request.deletions],
+    command = AlterUserScramCredentials(
+        [ScramDeletion(each.name, each.mechanism) for each in request.deletions],
         [
-            commands.ScramUpsertion(
-                each.name, each.mechanism, each.iterations, bytes(each.salt), bytes(each.salted_password)
-            )
+            ScramUpsertion(each.name, each.mechanism, each.iterations, bytes(each.salt), bytes(each.salted_password))
             for each in request.upsertions
         ],
     )
     return submit(command, request, context, respond)
 
 
-def respond(results: Sequence[commands.AlteredCredentials]) -> AlterUserScramCredentialsResponse:
+def respond(results: Sequence[AlteredCredentials]) -> AlterUserScramCredentialsResponse:
     return AlterUserScramCredentialsResponse(results=[answer(each.user, each.error) for each in results])
 
 

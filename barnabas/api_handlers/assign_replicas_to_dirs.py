@@ -8,7 +8,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import AssignReplicasToDirs
+from barnabas.cluster.controller.commands.nodes import AssignReplicasToDirs
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 

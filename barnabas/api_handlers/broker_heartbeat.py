@@ -7,7 +7,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import BrokerHeartbeat, HeartbeatResult
+from barnabas.cluster.controller.commands.nodes import BrokerHeartbeat, HeartbeatResult
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 
 

@@ -11,7 +11,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registration import endpoints_of, features_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit_refusing
-from barnabas.cluster.controller.commands import RegisterBroker
+from barnabas.cluster.controller.commands.nodes import RegisterBroker
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 

@@ -10,7 +10,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.controller_incremental_alter_configs import refused
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit_rest
-from barnabas.cluster.controller.commands import AlterConfigs
+from barnabas.cluster.controller.commands.configs import AlterConfigs
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 
 

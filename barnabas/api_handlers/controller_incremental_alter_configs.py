@@ -12,7 +12,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.incremental_alter_configs import alter_loggers, alteration, result
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit_rest
-from barnabas.cluster.controller.commands import ConfigResource, IncrementalAlterConfigs
+from barnabas.cluster.controller.commands.configs import ConfigResource, IncrementalAlterConfigs
 from barnabas.config.dynamic import LOGGER_RESOURCE, RESOURCES
 from barnabas.errors import InvalidRequest, KafkaError, UnsupportedVersion
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest

@@ -8,7 +8,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registration import endpoints_of, features_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import RegisterController
+from barnabas.cluster.controller.commands.nodes import RegisterController
 from barnabas.wire.messages.controller_registration import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,

@@ -11,7 +11,7 @@ from barnabas.api_handlers.error_responses import shaped
 from barnabas.api_handlers.outcome import code_of, text_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import CreateAcls
+from barnabas.cluster.controller.commands.acls import CreateAcls
 from barnabas.errors import CloseConnection, KafkaError, SecurityDisabled, UnknownServerError
 from barnabas.security.acls import Acl, has_unknown
 from barnabas.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse

@@ -10,7 +10,7 @@ from barnabas.api_handlers.outcome import code_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit_refusing
 from barnabas.api_handlers.token_requests import NO_TIME, is_allowed
-from barnabas.cluster.controller.commands import CreateDelegationToken
+from barnabas.cluster.controller.commands.tokens import CreateDelegationToken
 from barnabas.errors import DelegationTokenRequestNotAllowed, InvalidPrincipalType, KafkaError, UnknownServerError
 from barnabas.security.principals import ANONYMOUS, USER, Principal
 from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse

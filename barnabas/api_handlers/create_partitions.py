@@ -10,7 +10,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import mutation_quota, submit
-from barnabas.cluster.controller.commands import CreatePartitions, MorePartitions, TopicResult
+from barnabas.cluster.controller.commands.topics import CreatePartitions, MorePartitions, TopicResult
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 
 Result = CreatePartitionsResponse.CreatePartitionsTopicResult

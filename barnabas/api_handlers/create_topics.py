@@ -11,7 +11,7 @@ from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import mutation_quota, submit
 from barnabas.broker import Broker
-from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics, NewTopic
+from barnabas.cluster.controller.commands.topics import CreatedTopic, CreateTopics, NewTopic
 from barnabas.config.describe import describe_created_topic
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 

@@ -10,7 +10,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import shaped
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import DeleteAcls
+from barnabas.cluster.controller.commands.acls import DeleteAcls
 from barnabas.errors import CloseConnection, KafkaError, SecurityDisabled
 from barnabas.security.acls import Acl, AclFilter, has_unknown
 from barnabas.wire.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse

@@ -10,7 +10,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of, out_of_time, text_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import mutation_quota, submit
-from barnabas.cluster.controller.commands import DeletedTopic, DeleteTopics
+from barnabas.cluster.controller.commands.topics import DeletedTopic, DeleteTopics
 from barnabas.errors import InvalidRequest, RequestTimedOut, ThrottlingQuotaExceeded, TopicDeletionDisabled
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from barnabas.wire.types import ZERO_UUID

@@ -9,7 +9,7 @@ from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.outcome import code_of, out_of_time, text_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import ElectLeaders, PartitionResult, PartitionResults
+from barnabas.cluster.controller.commands.replicas import ElectLeaders, PartitionResult, PartitionResults
 from barnabas.errors import KafkaError, RequestTimedOut
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 

@@ -11,7 +11,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit_rest
-from barnabas.cluster.controller.commands import (
+from barnabas.cluster.controller.commands.configs import (
     DELETE,
     SET,
     SUBTRACT,

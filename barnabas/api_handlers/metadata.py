@@ -15,7 +15,7 @@ from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import mutation_quota
 from barnabas.broker import Broker
 from barnabas.broker.nodes import Node
-from barnabas.cluster.controller.commands import CreatedTopic, NewTopic
+from barnabas.cluster.controller.commands.topics import CreatedTopic, NewTopic
 from barnabas.cluster.controller.replicas import has_online_directory
 from barnabas.cluster.image.image import PartitionImage, TopicImage
 from barnabas.cluster.internal_topics import new_internal_topic

@@ -8,7 +8,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
 from barnabas.api_handlers.token_requests import NO_TIME, is_allowed
-from barnabas.cluster.controller.commands import RenewDelegationToken
+from barnabas.cluster.controller.commands.tokens import RenewDelegationToken
 from barnabas.errors import DelegationTokenRequestNotAllowed
 from barnabas.wire.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 

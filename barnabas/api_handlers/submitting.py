@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import resolve_with_error
-from barnabas.cluster.controller.commands import NO_QUOTA, AlteredConfigs, MutationQuota
+from barnabas.cluster.controller.commands.configs import AlteredConfigs
+from barnabas.cluster.controller.commands.topics import NO_QUOTA, MutationQuota
 from barnabas.errors import KafkaError, UnknownServerError
 from barnabas.wire.message import Request, Response
 

@@ -7,7 +7,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import UnregisterBroker
+from barnabas.cluster.controller.commands.nodes import UnregisterBroker
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 

@@ -7,7 +7,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
-from barnabas.cluster.controller.commands import FeatureUpdate, UpdateFeatures
+from barnabas.cluster.controller.commands.features import FeatureUpdate, UpdateFeatures
 from barnabas.errors import NONE
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 

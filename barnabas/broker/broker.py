@@ -20,7 +20,7 @@ from barnabas.broker.node import Node, changes_brokers
 from barnabas.broker.nodes import Nodes
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.clock import Clock, Scheduler
-from barnabas.cluster.controller.commands import NO_QUOTA, CreateTopics, MutationQuota, NewTopic
+from barnabas.cluster.controller.commands.topics import NO_QUOTA, CreateTopics, MutationQuota, NewTopic
 from barnabas.cluster.controller.controller import Done, logged
 from barnabas.cluster.features import DIRECTORIES, METADATA_VERSION
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage

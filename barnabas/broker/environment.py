@@ -8,7 +8,7 @@ from random import Random
 from typing import Protocol
 
 from barnabas.clock import Clock, Scheduler
-from barnabas.cluster.controller.commands import CreatedTopic, NewTopic
+from barnabas.cluster.controller.commands.topics import CreatedTopic, NewTopic
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.replication.partition import Partition
 from barnabas.config import BrokerConfig

@@ -8,7 +8,7 @@ from functools import partial
 
 from barnabas.broker.environment import NodeEnvironment
 from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment
-from barnabas.cluster.controller.commands import CreatedTopic, NewTopic
+from barnabas.cluster.controller.commands.topics import CreatedTopic, NewTopic
 from barnabas.cluster.image.image import MetadataDelta
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.config.dynamic import GROUP_RESOURCE

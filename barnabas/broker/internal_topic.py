@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from barnabas.broker.environment import NodeEnvironment
-from barnabas.cluster.controller.commands import CreatedTopic
+from barnabas.cluster.controller.commands.topics import CreatedTopic
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.internal_topics import new_internal_topic
 from barnabas.cluster.replication.partition import Partition

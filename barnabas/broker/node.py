@@ -16,7 +16,7 @@ from barnabas.broker.controller_channel import ControllerChannel
 from barnabas.broker.controller_registration import ControllerRegistration
 from barnabas.broker.names import Names
 from barnabas.clock import Clock, Scheduler
-from barnabas.cluster.controller.commands import FeatureUpdate, UpdateFeatures
+from barnabas.cluster.controller.commands.features import FeatureUpdate, UpdateFeatures
 from barnabas.cluster.controller.controller import Controller, Done, logged
 from barnabas.cluster.features import KRAFT_VERSION, SUPPORTED
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage

@@ -6,7 +6,7 @@ Knows nothing of requests. Apache Kafka's ``QuorumController.registerExpireDeleg
 from typing import Any
 
 from barnabas.clock import Scheduler, Timer
-from barnabas.cluster.controller.commands import RemoveExpiredTokens
+from barnabas.cluster.controller.commands.tokens import RemoveExpiredTokens
 from barnabas.cluster.controller.controller import Controller
 from barnabas.errors import KafkaError
 

@@ -11,7 +11,7 @@ from typing import Any
 from barnabas.broker.controller_channel import ControllerChannel
 from barnabas.broker.envelopes import Sender, enveloped, opened
 from barnabas.broker.environment import Created
-from barnabas.cluster.controller.commands import CreatedTopic, NewTopic
+from barnabas.cluster.controller.commands.topics import CreatedTopic, NewTopic
 from barnabas.config import BrokerConfig
 from barnabas.errors import KafkaError, MalformedMessage, UnknownServerError
 from barnabas.peers.peers import error_of

@@ -6,7 +6,7 @@ default replication factor in a cluster of one node is 1.
 
 import logging
 
-from barnabas.cluster.controller.commands import NewTopic
+from barnabas.cluster.controller.commands.topics import NewTopic
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.config import BrokerConfig

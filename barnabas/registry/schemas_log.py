@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from barnabas.broker import Broker
-from barnabas.cluster.controller.commands import CreatedTopic, NewTopic
+from barnabas.cluster.controller.commands.topics import CreatedTopic, NewTopic
 from barnabas.cluster.replication.partition import ACKS_ALL, READ_UNCOMMITTED, Partition
 from barnabas.errors import KafkaError, TopicAlreadyExists
 from barnabas.records.batch import batches

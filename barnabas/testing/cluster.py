@@ -15,12 +15,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.broker import Broker, Node
-from barnabas.cluster.controller.commands import (
-    AlterPartitionReassignments,
-    CreateTopics,
-    ElectLeaders,
-    NewTopic,
-)
+from barnabas.cluster.controller.commands.replicas import AlterPartitionReassignments, ElectLeaders
+from barnabas.cluster.controller.commands.topics import CreateTopics, NewTopic
 from barnabas.cluster.image.image import PartitionImage
 from barnabas.errors import ElectionNotNeeded, KafkaError, NotController, UnknownTopicOrPartition
 from barnabas.server.run import loop_factory

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from barnabas.broker import Broker
 from barnabas.clock import SystemClock
-from barnabas.cluster.controller.commands import CreateTopics, DeleteTopics, NewTopic
+from barnabas.cluster.controller.commands.topics import CreateTopics, DeleteTopics, NewTopic
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.errors import KafkaError, NotLeaderOrFollower, UnknownTopicOrPartition
 from barnabas.log.partition_log import PartitionLog

@@ -14,13 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.clock import SystemClock
 from barnabas.cluster.controller import bootstrap
-from barnabas.cluster.controller.commands import (
-    SET,
-    ConfigChange,
-    ConfigResource,
-    CreateAcls,
-    IncrementalAlterConfigs,
-)
+from barnabas.cluster.controller.commands.acls import CreateAcls
+from barnabas.cluster.controller.commands.configs import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
 from barnabas.cluster.features import first_levels
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import GROUP_RESOURCE

@@ -7,21 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.broker import Broker
-from barnabas.cluster.controller.commands import (
-    SAFE_DOWNGRADE,
-    UPGRADE,
-    AlterClientQuotas,
-    AlterConfigs,
-    AlterUserScramCredentials,
-    ConfigResource,
-    CreateAcls,
-    DeleteAcls,
-    DeleteTopics,
-    FeatureUpdate,
-    QuotaAlteration,
-    ScramDeletion,
-    UpdateFeatures,
-)
+from barnabas.cluster.controller.commands.acls import CreateAcls, DeleteAcls
+from barnabas.cluster.controller.commands.configs import AlterConfigs, ConfigResource
+from barnabas.cluster.controller.commands.features import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate, UpdateFeatures
+from barnabas.cluster.controller.commands.quotas import AlterClientQuotas, QuotaAlteration
+from barnabas.cluster.controller.commands.scram import AlterUserScramCredentials, ScramDeletion
+from barnabas.cluster.controller.commands.topics import DeleteTopics
 from barnabas.cluster.controller.controller import logged
 from barnabas.cluster.controller.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, FEATURES, METADATA_VERSION

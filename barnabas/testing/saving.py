@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from barnabas.broker import Broker
-from barnabas.cluster.controller.commands import WriteRecords
+from barnabas.cluster.controller.commands.nodes import WriteRecords
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.image.records import records_of_image
 from barnabas.cluster.quorum.record_batches import encode_batches

@@ -10,7 +10,8 @@ from barnabas.api_handlers.peer_requests import join
 from barnabas.api_handlers.registry import APIS
 from barnabas.broker import Broker
 from barnabas.clock import ManualClock
-from barnabas.cluster.controller.commands import ConfigResource, CreateTopics, NewTopic
+from barnabas.cluster.controller.commands.configs import ConfigResource
+from barnabas.cluster.controller.commands.topics import CreateTopics, NewTopic
 from barnabas.cluster.controller.decision import Surroundings
 from barnabas.cluster.controller.decisions import decide
 from barnabas.cluster.controller.feature_decisions import bootstrap_records, first_records

@@ -2,7 +2,7 @@
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.registry import APIS
-from barnabas.cluster.controller.commands import AlterConfigs, ConfigResource
+from barnabas.cluster.controller.commands.configs import AlterConfigs, ConfigResource
 from barnabas.config.dynamic import GROUP_RESOURCE
 from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest
 from barnabas.wire.messages.share_fetch import ShareFetchRequest

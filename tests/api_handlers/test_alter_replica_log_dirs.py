@@ -6,7 +6,8 @@ import pytest
 
 from barnabas.api_handlers.alter_replica_log_dirs import alter_replica_log_dirs
 from barnabas.api_handlers.describe_log_dirs import describe_log_dirs
-from barnabas.cluster.controller.commands import ConfigChange, ConfigResource, DeleteTopics, IncrementalAlterConfigs
+from barnabas.cluster.controller.commands.configs import ConfigChange, ConfigResource, IncrementalAlterConfigs
+from barnabas.cluster.controller.commands.topics import DeleteTopics
 from barnabas.cluster.replication.partition import READ_UNCOMMITTED
 from barnabas.errors import (
     NONE,

@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.api_handlers.describe_producers import describe_producers
 from barnabas.broker.markers import write_markers
-from barnabas.cluster.controller.commands import ConfigChange, ConfigResource, IncrementalAlterConfigs
+from barnabas.cluster.controller.commands.configs import ConfigChange, ConfigResource, IncrementalAlterConfigs
 from barnabas.errors import NONE, InvalidTopicException, UnknownTopicOrPartition
 from barnabas.transactions.messages import Marker, TopicPartition
 from barnabas.wire.messages.describe_producers import DescribeProducersRequest

@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.fetch import fetch
-from barnabas.cluster.controller.commands import DeleteTopics
+from barnabas.cluster.controller.commands.topics import DeleteTopics
 from barnabas.records.batch import batches
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.types import ZERO_UUID

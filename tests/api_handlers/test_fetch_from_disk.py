@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.api_handlers.answering import Later
-from barnabas.cluster.controller.commands import DeleteTopics
+from barnabas.cluster.controller.commands.topics import DeleteTopics
 from barnabas.log import segment
 from barnabas.log.files import MemoryFile
 from barnabas.wire.types import ZERO_UUID

@@ -13,7 +13,8 @@ from barnabas.api_handlers.registry import APIS, BROKER_APIS, CONTROLLER_APIS, C
 from barnabas.api_handlers.session import Session
 from barnabas.broker.controller_channel import ControllerChannel
 from barnabas.broker.envelopes import Sender, enveloped, principal_bytes, principal_of
-from barnabas.cluster.controller.commands import AlterClientQuotas, CreateAcls, QuotaAlteration
+from barnabas.cluster.controller.commands.acls import CreateAcls
+from barnabas.cluster.controller.commands.quotas import AlterClientQuotas, QuotaAlteration
 from barnabas.cluster.quorum.client import NO_NODE, Leadership
 from barnabas.errors import (
     CloseConnection,

@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.api_handlers.list_config_resources import list_config_resources
-from barnabas.cluster.controller.commands import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
+from barnabas.cluster.controller.commands.configs import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
 from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
 from tests.submitting import submitted
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import DeleteTopics
+from barnabas.cluster.controller.commands.topics import DeleteTopics
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.errors import NONE, CoordinatorLoadInProgress, NotCoordinator, NotLeaderOrFollower
 from barnabas.offsets.pending import Producer

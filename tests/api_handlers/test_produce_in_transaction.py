@@ -5,7 +5,8 @@ import pytest
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.produce import produce
 from barnabas.broker.markers import write_markers
-from barnabas.cluster.controller.commands import ConfigChange, ConfigResource, DeleteTopics, IncrementalAlterConfigs
+from barnabas.cluster.controller.commands.configs import ConfigChange, ConfigResource, IncrementalAlterConfigs
+from barnabas.cluster.controller.commands.topics import DeleteTopics
 from barnabas.errors import CloseConnection, ConcurrentTransactions, CoordinatorLoadInProgress, NotCoordinator
 from barnabas.records.builder import build_batch
 from barnabas.transactions.messages import InitProducer, Marker, ProducerIdentity, TopicPartition

@@ -8,7 +8,7 @@ from barnabas.api_handlers.handling import handle
 from barnabas.api_handlers.registry import APIS
 from barnabas.api_handlers.rights.table import RIGHTS
 from barnabas.api_handlers.session import Session
-from barnabas.cluster.controller.commands import CreateAcls, DeleteAcls
+from barnabas.cluster.controller.commands.acls import CreateAcls, DeleteAcls
 from barnabas.config import BrokerConfig
 from barnabas.config.validators import ConfigError
 from barnabas.errors import CloseConnection

@@ -8,7 +8,8 @@ from barnabas.api_handlers.share_answers import are_valid
 from barnabas.api_handlers.share_fetch import Answering
 from barnabas.broker.share_fetching import FIRST_READ_BYTES, ShareFetching
 from barnabas.broker.share_partitions import MAX_CACHED_LIMITS
-from barnabas.cluster.controller.commands import SAFE_DOWNGRADE, DeleteTopics, FeatureUpdate, UpdateFeatures
+from barnabas.cluster.controller.commands.features import SAFE_DOWNGRADE, FeatureUpdate, UpdateFeatures
+from barnabas.cluster.controller.commands.topics import DeleteTopics
 from barnabas.cluster.replication.partition import Partition
 from barnabas.errors import (
     InvalidRecordState,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import FeatureUpdate, UpdateFeatures
+from barnabas.cluster.controller.commands.features import FeatureUpdate, UpdateFeatures
 from barnabas.errors import (
     FencedMemberEpoch,
     GroupIdNotFound,

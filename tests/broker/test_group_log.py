@@ -5,7 +5,7 @@ The golden files are segments of ``__consumer_offsets`` that Apache Kafka 4.3.1 
 
 import pytest
 
-from barnabas.cluster.controller.commands import DeleteTopics
+from barnabas.cluster.controller.commands.topics import DeleteTopics
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import (
     CoordinatorNotAvailable,

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from barnabas.cluster.controller.commands import DeleteTopics
+from barnabas.cluster.controller.commands.topics import DeleteTopics
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import GroupIdNotFound, InvalidProducerEpoch, NotCoordinator
 from barnabas.groups.messages import OffsetCommit, OffsetToCommit

@@ -5,7 +5,7 @@ import pytest
 import barnabas.testing
 from barnabas.broker.hosting import AT_ONCE
 from barnabas.clock import ManualClock
-from barnabas.cluster.controller.commands import CreateTopics, DeleteTopics, NewTopic
+from barnabas.cluster.controller.commands.topics import CreateTopics, DeleteTopics, NewTopic
 from barnabas.cluster.image.image import MetadataDelta
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.config import BrokerConfig

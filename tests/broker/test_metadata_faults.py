@@ -9,8 +9,15 @@ from random import Random
 import pytest
 
 from barnabas.clock import ManualClock
-from barnabas.cluster.controller import commands
-from barnabas.cluster.controller.commands import ConfigChange, ConfigResource
+from barnabas.cluster.controller.commands.configs import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
+from barnabas.cluster.controller.commands.features import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate, UpdateFeatures
+from barnabas.cluster.controller.commands.topics import (
+    CreatePartitions,
+    CreateTopics,
+    DeleteTopics,
+    MorePartitions,
+    NewTopic,
+)
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.config import BrokerConfig
 from barnabas.errors import KafkaError
@@ -50,32 +57,32 @@ class Node:
 
     def create(self, name, partitions):
         self.promised.in_doubt.add(name)
-        self.submit(commands.CreateTopics([commands.NewTopic(name, partitions, 1)]))
+        self.submit(CreateTopics([NewTopic(name, partitions, 1)]))
         self.promised.topics[name] = {"partitions": partitions}
         self.promised.in_doubt.discard(name)
 
     def grow(self, name, partitions):
         self.promised.in_doubt.add(name)
-        self.submit(commands.CreatePartitions([commands.MorePartitions(name, partitions)]))
+        self.submit(CreatePartitions([MorePartitions(name, partitions)]))
         self.promised.topics[name]["partitions"] = partitions
         self.promised.in_doubt.discard(name)
 
     def alter(self, name, value):
-        change = ConfigChange("retention.ms", commands.SET, value)
+        change = ConfigChange("retention.ms", SET, value)
         self.promised.in_doubt.add(name)
-        self.submit(commands.IncrementalAlterConfigs([(ConfigResource(TOPIC, name), [change])]))
+        self.submit(IncrementalAlterConfigs([(ConfigResource(TOPIC, name), [change])]))
         self.promised.topics[name]["retention.ms"] = value
         self.promised.in_doubt.discard(name)
 
     def delete(self, name):
         self.promised.in_doubt.add(name)
-        self.submit(commands.DeleteTopics([(name, bytes(16))]))
+        self.submit(DeleteTopics([(name, bytes(16))]))
         del self.promised.topics[name]
         self.promised.in_doubt.discard(name)
 
-    def finalize(self, name, level, upgrade_type=commands.UPGRADE):
+    def finalize(self, name, level, upgrade_type=UPGRADE):
         self.promised.in_doubt.add(name)
-        self.submit(commands.UpdateFeatures([commands.FeatureUpdate(name, level, upgrade_type)]))
+        self.submit(UpdateFeatures([FeatureUpdate(name, level, upgrade_type)]))
         self.promised.levels[name] = level
         self.promised.in_doubt.discard(name)
 
@@ -122,7 +129,7 @@ def story(files, promised):
     node.create("doomed", 1)
     node.grow("orders", 3)
     node.producer_id()
-    node.finalize("transaction.version", 1, commands.SAFE_DOWNGRADE)
+    node.finalize("transaction.version", 1, SAFE_DOWNGRADE)
     node.delete("doomed")
     node.create("doomed", 2)
     node.append("doomed", b"again")

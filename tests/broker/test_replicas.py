@@ -4,15 +4,15 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from barnabas.broker.leaders import coordinator_of
-from barnabas.cluster.controller.commands import (
+from barnabas.cluster.controller.commands.configs import (
     DELETE,
     SET,
-    AlterPartitionReassignments,
     ConfigChange,
     ConfigResource,
-    DeleteTopics,
     IncrementalAlterConfigs,
 )
+from barnabas.cluster.controller.commands.replicas import AlterPartitionReassignments
+from barnabas.cluster.controller.commands.topics import DeleteTopics
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.config.dynamic import BROKER_RESOURCE
 from barnabas.testing import Cluster

@@ -1,7 +1,7 @@
 """The timer that removes expired delegation tokens."""
 
 from barnabas.broker.token_expiry import TokenExpiry
-from barnabas.cluster.controller.commands import RemoveExpiredTokens
+from barnabas.cluster.controller.commands.tokens import RemoveExpiredTokens
 from barnabas.errors import NotController
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.broker.envelopes import Sender, principal_of
 from barnabas.broker.topic_creation import VERSION, TopicCreation
-from barnabas.cluster.controller.commands import NewTopic
+from barnabas.cluster.controller.commands.topics import NewTopic
 from barnabas.config import BrokerConfig
 from barnabas.errors import InvalidReplicationFactor, RequestTimedOut, UnknownServerError
 from barnabas.security.principals import Principal

@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.broker import Broker
 from barnabas.clock import ManualClock
-from barnabas.cluster.controller.commands import DeleteTopics
+from barnabas.cluster.controller.commands.topics import DeleteTopics
 from barnabas.cluster.topic_names import TRANSACTION_STATE
 from barnabas.config import BrokerConfig
 from barnabas.errors import (

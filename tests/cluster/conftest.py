@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from barnabas.clock import ManualClock
-from barnabas.cluster.controller import commands
-from barnabas.cluster.controller.commands import UpdateFeatures
+from barnabas.cluster.controller.commands.features import UpdateFeatures
+from barnabas.cluster.controller.commands.topics import CreateTopics
 from barnabas.cluster.controller.decision import Surroundings
 from barnabas.cluster.controller.decisions import decide
 from barnabas.cluster.controller.feature_decisions import bootstrap_records, first_records
@@ -102,7 +102,7 @@ class Cluster:
 
     def create(self, *topics, validate_only=False):
         """Returns one error, or None, for each topic, in the order of the response, by name."""
-        results = self.submit(commands.CreateTopics(topics, validate_only))
+        results = self.submit(CreateTopics(topics, validate_only))
         return {result.name: type(result.error) if result.error else None for result in results}
 
     def topic(self, name):

@@ -2,13 +2,9 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import (
-    AssignReplicasToDirs,
-    CreateTopics,
-    FeatureUpdate,
-    NewTopic,
-    RegisterController,
-)
+from barnabas.cluster.controller.commands.features import FeatureUpdate
+from barnabas.cluster.controller.commands.nodes import AssignReplicasToDirs, RegisterController
+from barnabas.cluster.controller.commands.topics import CreateTopics, NewTopic
 from barnabas.cluster.image.image import MIGRATING_DIRECTORY
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state

@@ -4,12 +4,8 @@ import logging
 import pytest
 
 from barnabas.cluster.controller.bootstrap import FILE_NAME as BOOTSTRAP_FILE
-from barnabas.cluster.controller.commands import (
-    AllocateProducerIds,
-    CreateTopics,
-    DeleteTopics,
-    NewTopic,
-)
+from barnabas.cluster.controller.commands.nodes import AllocateProducerIds
+from barnabas.cluster.controller.commands.topics import CreateTopics, DeleteTopics, NewTopic
 from barnabas.cluster.image.snapshot_generator import LONG_TO_READ, SnapshotLimits
 from barnabas.cluster.quorum.metadata_log import MetadataLogError, Retention
 from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state

@@ -1,13 +1,8 @@
 import pytest
 
-from barnabas.cluster.controller.commands import (
-    AllocateProducerIds,
-    ConfigChange,
-    ConfigResource,
-    IncrementalAlterConfigs,
-    NewTopic,
-    RegisterController,
-)
+from barnabas.cluster.controller.commands.configs import ConfigChange, ConfigResource, IncrementalAlterConfigs
+from barnabas.cluster.controller.commands.nodes import AllocateProducerIds, RegisterController
+from barnabas.cluster.controller.commands.topics import NewTopic
 from barnabas.cluster.controller.feature_decisions import bootstrap_records
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.image.records import records_of_image

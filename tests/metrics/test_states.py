@@ -8,7 +8,7 @@ import trustme
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from barnabas.cluster.controller.commands import AlterClientQuotas, QuotaAlteration
+from barnabas.cluster.controller.commands.quotas import AlterClientQuotas, QuotaAlteration
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage, PartitionImage, TopicImage
 from barnabas.metrics.changes import ELECTIONS, EXPANDS, FROM_ELIGIBLE, SHRINKS, UNCLEAN, Changes
 from barnabas.metrics.counting import AT_STRIDE, MOST_CLIENTS, TIMED, Counting

@@ -5,7 +5,7 @@ import threading
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
-from barnabas.cluster.controller.commands import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
+from barnabas.cluster.controller.commands.configs import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
 from barnabas.config import ConfigError
 from barnabas.config.dynamic import BROKER_RESOURCE, GROUP_RESOURCE
 from barnabas.errors import InvalidConfig, TopicAlreadyExists

@@ -11,7 +11,7 @@ from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 from kafka.errors import KafkaError
 
 from barnabas.cli.client import client_settings
-from barnabas.cluster.controller.commands import AlterClientQuotas, QuotaAlteration
+from barnabas.cluster.controller.commands.quotas import AlterClientQuotas, QuotaAlteration
 from barnabas.pipelines.client.cluster import Cluster
 from barnabas.pipelines.client.settings import ClientSettings
 from barnabas.security.clients.properties import security_settings

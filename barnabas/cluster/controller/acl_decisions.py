@@ -3,7 +3,7 @@
 Knows nothing of what ACLs allow. The rules are those of Apache Kafka's ``AclControlManager``.
 """
 
-from barnabas.cluster.controller.commands import CreateAcls, DeleteAcls
+from barnabas.cluster.controller.commands.acls import CreateAcls, DeleteAcls
 from barnabas.cluster.controller.decision import Decision, Surroundings
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.image.records import acl_record

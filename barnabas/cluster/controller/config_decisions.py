@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from barnabas.cluster.controller.commands import (
+from barnabas.cluster.controller.commands.configs import (
     APPEND,
     DELETE,
     SET,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from barnabas.cluster.controller.commands import ConfigResource
+from barnabas.cluster.controller.commands.configs import ConfigResource
 from barnabas.cluster.controller.heartbeats import Heard, Heartbeats
 from barnabas.config.settings import Settings
 

@@ -6,7 +6,7 @@ Knows nothing of the content of directories. The rules are those of Apache Kafka
 
 from collections.abc import Collection, Sequence
 
-from barnabas.cluster.controller.commands import AssignReplicasToDirs
+from barnabas.cluster.controller.commands.nodes import AssignReplicasToDirs
 from barnabas.cluster.controller.decision import Decision, Surroundings
 from barnabas.cluster.controller.node_decisions import registered
 from barnabas.cluster.controller.partition_changes import PartitionChange, Terms, changed, changes_where

@@ -6,7 +6,7 @@ and of its ``ConfigurationControlManager`` when eligible leader replicas are ena
 
 from collections.abc import Iterable
 
-from barnabas.cluster.controller.commands import (
+from barnabas.cluster.controller.commands.features import (
     SAFE_DOWNGRADE,
     UNSAFE_DOWNGRADE,
     UPGRADE,

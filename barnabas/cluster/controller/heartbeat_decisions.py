@@ -6,7 +6,7 @@ Kafka's ``BrokerHeartbeatManager`` and of ``ReplicationControlManager.processBro
 
 from enum import Enum
 
-from barnabas.cluster.controller.commands import BrokerHeartbeat, FenceStaleBroker, HeartbeatResult
+from barnabas.cluster.controller.commands.nodes import BrokerHeartbeat, FenceStaleBroker, HeartbeatResult
 from barnabas.cluster.controller.decision import Decision, Surroundings
 from barnabas.cluster.controller.directory_decisions import cordoned, taken_offline
 from barnabas.cluster.controller.heartbeats import NOTHING, Heard

@@ -6,7 +6,7 @@ Knows nothing of how a leader decides who is in sync. Rules of Apache Kafka's
 
 from collections.abc import Sequence
 
-from barnabas.cluster.controller.commands import AlteredPartition, AlterPartition, IsrChange
+from barnabas.cluster.controller.commands.replicas import AlteredPartition, AlterPartition, IsrChange
 from barnabas.cluster.controller.decision import Decision, Surroundings
 from barnabas.cluster.controller.node_decisions import registered
 from barnabas.cluster.controller.partition_changes import RECOVERED, RECOVERING, PartitionChange, Terms

@@ -7,7 +7,7 @@ Kafka's ``ReplicationControlManager``.
 from collections.abc import Callable
 
 from barnabas.cluster.controller import partition_changes
-from barnabas.cluster.controller.commands import (
+from barnabas.cluster.controller.commands.replicas import (
     PREFERRED,
     UNCLEAN,
     BalanceLeaders,

@@ -7,7 +7,7 @@ Knows nothing of the state of a registered broker: ``heartbeat_decisions`` does.
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from barnabas.cluster.controller.commands import (
+from barnabas.cluster.controller.commands.nodes import (
     AllocateProducerIds,
     RegisterBroker,
     RegisterController,

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.clock import Clock, Scheduler, Timer
-from barnabas.cluster.controller.commands import BalanceLeaders, ElectUncleanLeaders, FenceStaleBroker, WriteNoOp
+from barnabas.cluster.controller.commands.nodes import FenceStaleBroker, WriteNoOp
+from barnabas.cluster.controller.commands.replicas import BalanceLeaders, ElectUncleanLeaders
 from barnabas.cluster.controller.controller import Controller
 from barnabas.config.settings import Settings
 from barnabas.errors import KafkaError

@@ -6,7 +6,7 @@ Knows nothing of how quotas are enforced. The rules are those of Apache Kafka's 
 from collections.abc import Mapping
 from typing import Any
 
-from barnabas.cluster.controller.commands import AlterClientQuotas, AlteredQuotas, QuotaAlteration
+from barnabas.cluster.controller.commands.quotas import AlterClientQuotas, AlteredQuotas, QuotaAlteration
 from barnabas.cluster.controller.decision import Decision, Surroundings
 from barnabas.cluster.image.image import MetadataImage, QuotaEntity
 from barnabas.errors import InvalidRequest, KafkaError

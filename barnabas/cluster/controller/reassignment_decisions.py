@@ -6,7 +6,7 @@ replicas. The errors are those of Apache Kafka's ``ReplicationControlManager``.
 
 from collections.abc import Sequence
 
-from barnabas.cluster.controller.commands import AlterPartitionReassignments, PartitionResult, PartitionResults
+from barnabas.cluster.controller.commands.replicas import AlterPartitionReassignments, PartitionResult, PartitionResults
 from barnabas.cluster.controller.decision import Decision, Surroundings
 from barnabas.cluster.controller.partition_changes import PartitionChange, Terms
 from barnabas.cluster.controller.topic_decisions import check_assignment

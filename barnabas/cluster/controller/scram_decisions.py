@@ -5,7 +5,7 @@ Knows nothing of how clients authenticate. The rules are those of Apache Kafka's
 
 from typing import Final
 
-from barnabas.cluster.controller.commands import (
+from barnabas.cluster.controller.commands.scram import (
     AlteredCredentials,
     AlterUserScramCredentials,
     ScramDeletion,

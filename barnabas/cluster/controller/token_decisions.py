@@ -7,7 +7,7 @@ Knows nothing of how clients authenticate with tokens. The rules are those of Ap
 import copy
 import logging
 
-from barnabas.cluster.controller.commands import (
+from barnabas.cluster.controller.commands.tokens import (
     CreateDelegationToken,
     ExpireDelegationToken,
     RemoveExpiredTokens,

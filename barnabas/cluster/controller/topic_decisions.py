@@ -7,8 +7,8 @@ Knows nothing of logs: brokers get their partitions from the image. The errors a
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from barnabas.cluster.controller.commands import (
-    ConfigResource,
+from barnabas.cluster.controller.commands.configs import ConfigResource
+from barnabas.cluster.controller.commands.topics import (
     CreatedTopic,
     CreatePartitions,
     CreateTopics,

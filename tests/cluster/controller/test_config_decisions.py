@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import (
+from barnabas.cluster.controller.commands.configs import (
     APPEND,
     DELETE,
     SET,
@@ -11,8 +11,8 @@ from barnabas.cluster.controller.commands import (
     ConfigChange,
     ConfigResource,
     IncrementalAlterConfigs,
-    NewTopic,
 )
+from barnabas.cluster.controller.commands.topics import NewTopic
 from barnabas.errors import (
     InvalidConfig,
     InvalidRequest,

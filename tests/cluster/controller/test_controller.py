@@ -2,14 +2,9 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import (
-    AllocateProducerIds,
-    CreateTopics,
-    DeleteTopics,
-    FeatureUpdate,
-    NewTopic,
-    UpdateFeatures,
-)
+from barnabas.cluster.controller.commands.features import FeatureUpdate, UpdateFeatures
+from barnabas.cluster.controller.commands.nodes import AllocateProducerIds
+from barnabas.cluster.controller.commands.topics import CreateTopics, DeleteTopics, NewTopic
 from barnabas.cluster.quorum.client import Leadership
 from barnabas.errors import InvalidUpdateVersion, NotController, TopicAlreadyExists, UnknownServerError
 from barnabas.wire.messages.metadata_records import (

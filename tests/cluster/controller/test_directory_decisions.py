@@ -2,7 +2,8 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import AssignReplicasToDirs, NewTopic
+from barnabas.cluster.controller.commands.nodes import AssignReplicasToDirs
+from barnabas.cluster.controller.commands.topics import NewTopic
 from barnabas.cluster.image.image import UNASSIGNED_DIRECTORY
 from barnabas.errors import NotLeaderOrFollower, StaleBrokerEpoch, UnknownTopicId, UnknownTopicOrPartition
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord

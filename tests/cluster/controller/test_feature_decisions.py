@@ -2,16 +2,18 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import (
-    SAFE_DOWNGRADE,
+from barnabas.cluster.controller.commands.configs import (
     SET,
-    UNSAFE_DOWNGRADE,
-    UPGRADE,
     AlteredConfigs,
     ConfigChange,
     ConfigResource,
-    FeatureUpdate,
     IncrementalAlterConfigs,
+)
+from barnabas.cluster.controller.commands.features import (
+    SAFE_DOWNGRADE,
+    UNSAFE_DOWNGRADE,
+    UPGRADE,
+    FeatureUpdate,
     UpdateFeatures,
 )
 from barnabas.cluster.controller.feature_decisions import bootstrap_records, first_records

@@ -2,7 +2,8 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import HeartbeatResult, NewTopic
+from barnabas.cluster.controller.commands.nodes import HeartbeatResult
+from barnabas.cluster.controller.commands.topics import NewTopic
 from barnabas.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
 from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord, PartitionChangeRecord
 from tests.registering import heartbeat, registration

@@ -2,7 +2,8 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import AlterPartition, AlterPartitionReassignments, IsrChange, NewTopic
+from barnabas.cluster.controller.commands.replicas import AlterPartition, AlterPartitionReassignments, IsrChange
+from barnabas.cluster.controller.commands.topics import NewTopic
 from barnabas.errors import (
     FencedLeaderEpoch,
     IneligibleReplica,

@@ -2,13 +2,8 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import (
-    PREFERRED,
-    UNCLEAN,
-    AlterPartitionReassignments,
-    ElectLeaders,
-    NewTopic,
-)
+from barnabas.cluster.controller.commands.replicas import PREFERRED, UNCLEAN, AlterPartitionReassignments, ElectLeaders
+from barnabas.cluster.controller.commands.topics import NewTopic
 from barnabas.errors import (
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,

@@ -2,11 +2,8 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import (
-    AllocateProducerIds,
-    NewTopic,
-    RegisterController,
-)
+from barnabas.cluster.controller.commands.nodes import AllocateProducerIds, RegisterController
+from barnabas.cluster.controller.commands.topics import NewTopic
 from barnabas.errors import StaleBrokerEpoch
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,

@@ -2,11 +2,9 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import (
-    AssignReplicasToDirs,
-    ElectLeaders,
-    NewTopic,
-)
+from barnabas.cluster.controller.commands.nodes import AssignReplicasToDirs
+from barnabas.cluster.controller.commands.replicas import ElectLeaders
+from barnabas.cluster.controller.commands.topics import NewTopic
 from barnabas.errors import EligibleLeadersNotAvailable, StaleBrokerEpoch
 from tests.registering import heartbeat
 

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from barnabas.cluster.controller.commands import CreateTopics, NewTopic
+from barnabas.cluster.controller.commands.topics import CreateTopics, NewTopic
 from barnabas.cluster.quorum.client import LastLeader, Leadership
 from barnabas.errors import StaleBrokerEpoch
 from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord, NoOpRecord, PartitionChangeRecord

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import AlterClientQuotas, AlteredQuotas, QuotaAlteration
+from barnabas.cluster.controller.commands.quotas import AlterClientQuotas, AlteredQuotas, QuotaAlteration
 from barnabas.wire.messages.metadata_records import ClientQuotaRecord
 
 ALICE = {"user": "alice"}

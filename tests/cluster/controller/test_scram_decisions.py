@@ -5,7 +5,7 @@ import hmac
 
 import pytest
 
-from barnabas.cluster.controller.commands import AlterUserScramCredentials, ScramDeletion, ScramUpsertion
+from barnabas.cluster.controller.commands.scram import AlterUserScramCredentials, ScramDeletion, ScramUpsertion
 from barnabas.wire.messages.metadata_records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 
 SHA_256, SHA_512 = 1, 2

@@ -2,13 +2,12 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import (
+from barnabas.cluster.controller.commands.features import FeatureUpdate, UpdateFeatures
+from barnabas.cluster.controller.commands.tokens import (
     CreateDelegationToken,
     ExpireDelegationToken,
-    FeatureUpdate,
     RemoveExpiredTokens,
     RenewDelegationToken,
-    UpdateFeatures,
 )
 from barnabas.cluster.controller.token_decisions import MAX_REMOVALS
 from barnabas.cluster.features import DELEGATION_TOKENS, METADATA_VERSION

@@ -2,7 +2,13 @@
 
 import pytest
 
-from barnabas.cluster.controller.commands import CreatePartitions, CreateTopics, DeleteTopics, MorePartitions, NewTopic
+from barnabas.cluster.controller.commands.topics import (
+    CreatePartitions,
+    CreateTopics,
+    DeleteTopics,
+    MorePartitions,
+    NewTopic,
+)
 from barnabas.cluster.image.image import UNASSIGNED_DIRECTORY
 from barnabas.errors import (
     InvalidConfig,

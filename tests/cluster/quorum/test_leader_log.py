@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from barnabas.clock import ManualClock
-from barnabas.cluster.controller.commands import CreateTopics, NewTopic
+from barnabas.cluster.controller.commands.topics import CreateTopics, NewTopic
 from barnabas.cluster.image.loader import MetadataLoader
 from barnabas.cluster.image.snapshot_generator import SnapshotGenerator, SnapshotLimits
 from barnabas.cluster.quorum.client import NO_NODE, Leadership
