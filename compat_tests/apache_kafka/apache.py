@@ -234,6 +234,7 @@ NOBODYS_FAULT = (
     "Exceptionally slow controller event",  # the same
     "to exist, but it was missing. Creating",  # a reassignment adds a replica
     "OutOfOrderSequenceException",  # librdkafka sends to the new leader before the old one's connection has failed
+    "channel manager timed out before sending the request",  # a controller registers, and there is no leader for 5 s
 )
 
 
