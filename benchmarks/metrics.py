@@ -2,8 +2,8 @@
 
 Knows nothing of what is counted. The nodes of a pair take turns of a fraction of a second, so that both meet what else
 the machine does, and the median of many turns of several pairs counts: one node costs 1 to 5 % more than another, as
-their addresses and hashes differ. Two rounds without metrics on either side say 1.00. Each turn is a burst after a pause,
-of which metrics time more requests than of a steady load.
+their addresses and hashes differ. Two rounds without metrics on either side say 1.00. Each turn is a burst after a
+pause, of which metrics time more requests than of a steady load.
 """
 
 import statistics
