@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from barnabas import __version__
 from barnabas.admin import contents, faults
-from barnabas.admin.endpoints import AdminRequest, Endpoint, Refused, fields
+from barnabas.admin.endpoints import AdminRequest, Endpoint, Refused, fields, known
 from barnabas.errors import KafkaError
 from barnabas.faults.naming import ImpossibleRule, error_name
 from barnabas.server.http import Application
@@ -54,6 +54,7 @@ def _answering(controls: Controls, by_method: dict[str, Endpoint]) -> Callable[[
     async def answer(request: Request) -> Response:
         endpoint = by_method["GET" if request.method == "HEAD" else request.method]
         try:
+            known("parameter", request.query_params, endpoint.query)
             found = await endpoint.answer(AdminRequest(controls, request))
         except Refused as error:
             return _error(error.status, "Refused", str(error))

@@ -3,11 +3,24 @@
 Knows nothing of how the broker stores them.
 """
 
+import json
 from typing import Any, Final
 
 from starlette.responses import Response
 
-from barnabas.admin.endpoints import SWITCH, TEXT, WHOLE, AdminRequest, Answer, Endpoint, Refused, array, fields
+from barnabas.admin.endpoints import (
+    ANY,
+    SWITCH,
+    TEXT,
+    TEXT_OR_NULL,
+    WHOLE,
+    AdminRequest,
+    Answer,
+    Endpoint,
+    Refused,
+    array,
+    fields,
+)
 from barnabas.cluster.image.image import TopicImage
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.faults.seen import SeenRequest
@@ -114,10 +127,13 @@ async def topics(request: AdminRequest) -> Answer:
 
 
 async def create(request: AdminRequest) -> Answer:
-    given = await request.fields()
-    configs = {name: str(value) for name, value in (given.get("configs") or {}).items()}
-    await request.controls.create_topic(str(given.get("name", "")), int(given.get("partitions", 1)), configs)
-    return _topic_as_json(request, request.controls.broker.image.topics_by_name[given["name"]])
+    given = await request.fields("name", "partitions", "configs")
+    name, configs = str(given.get("name", "")), given.get("configs") or {}
+    if not isinstance(configs, dict):
+        raise Refused(400, 'configs is an object, such as {"cleanup.policy": "compact"}')
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in configs.items()}
+    await request.controls.create_topic(name, int(given.get("partitions", 1)), texts)
+    return _topic_as_json(request, request.controls.broker.image.topics_by_name[name])
 
 
 async def topic(request: AdminRequest) -> Answer:
@@ -145,7 +161,7 @@ async def append(request: AdminRequest) -> Answer:
     many = given if isinstance(given, list) else [given]
     try:
         found = [record_of_json(each, request.path("topic")) for each in many]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError) as error:
         raise Refused(400, f"this is no record: {error}") from None
     return {"count": await request.controls.append(found)}
 
@@ -202,8 +218,12 @@ PARTITION: Final = fields(
 TOPIC: Final = fields(("name",), name=TEXT, id=TEXT, partitions=array(PARTITION), configs=fields())
 NEW_TOPIC: Final = fields(("name",), name=TEXT, partitions=WHOLE, configs=fields())
 RECORD: Final = fields(
-    topic=TEXT, partition=WHOLE, offset=WHOLE, timestamp=WHOLE, key=TEXT, key_base64=TEXT, value=TEXT,
-    value_base64=TEXT, headers=array(fields(("name",), name=TEXT, value=TEXT, value_base64=TEXT)),
+    topic=TEXT, partition=WHOLE, offset=WHOLE, timestamp=WHOLE, key=TEXT_OR_NULL, key_base64=TEXT, value=TEXT_OR_NULL,
+    value_base64=TEXT, headers=array(fields(("name",), name=TEXT, value=TEXT_OR_NULL, value_base64=TEXT)),
+)  # fmt: skip
+NEW_RECORD: Final = fields(
+    topic=TEXT, partition=WHOLE, offset=WHOLE, timestamp=WHOLE, key=ANY, key_base64=TEXT, value=ANY,
+    value_base64=TEXT, headers=array(fields(("name",), name=TEXT, value=ANY, value_base64=TEXT)),
 )  # fmt: skip
 SEEN: Final = fields(
     number=WHOLE, api=TEXT, version=WHOLE, time_ms=WHOLE, size=WHOLE, connection=WHOLE, node=WHOLE, client_id=TEXT,
@@ -244,7 +264,8 @@ ENDPOINTS: Final = (
     Endpoint("DELETE", "/topics/{topic}", delete, "Delete a topic", status=204),
     Endpoint("GET", "/topics/{topic}/records", records, "Its records by partition and offset", query=WHICH_RECORDS,
              answers=array(RECORD)),
-    Endpoint("POST", "/topics/{topic}/records", append, "Append a record, or an array of them", body=array(RECORD),
+    Endpoint("POST", "/topics/{topic}/records", append, "Append a record, or an array of them",
+             body={"oneOf": [NEW_RECORD, array(NEW_RECORD)]},
              answers=fields(count=WHOLE), status=201),
     Endpoint("POST", "/requests", record_requests, "Record requests from now on", status=204),
     Endpoint("GET", "/requests", requests, "The requests that were recorded, with their answers",

@@ -3,7 +3,7 @@
 Knows nothing of what endpoints do.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from starlette.requests import Request
@@ -15,6 +15,7 @@ Schema = Mapping[str, Any]
 
 ANY: Final[Schema] = {}
 TEXT: Final[Schema] = {"type": "string"}
+TEXT_OR_NULL: Final[Schema] = {"type": ["string", "null"]}
 WHOLE: Final[Schema] = {"type": "integer"}
 NUMBER: Final[Schema] = {"type": "number"}
 SWITCH: Final[Schema] = {"type": "boolean"}
@@ -38,6 +39,15 @@ class Refused(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+def known(what: str, given: Iterable[str], names: Iterable[str]) -> None:
+    """Refuses names that mean nothing: without them, the request would do something else than it says.
+
+    :raises Refused: a name is none of ``names``
+    """
+    if unknown := sorted(set(given) - set(names)):
+        raise Refused(400, f"there is no {what} {', '.join(unknown)}; there is {', '.join(names) or 'none'}")
 
 
 class AdminRequest:
@@ -74,11 +84,17 @@ class AdminRequest:
         except ValueError as error:
             raise Refused(400, f"the body is no JSON: {error}") from None
 
-    async def fields(self) -> dict[str, Any]:
-        """Returns the body, an object; without a body, an empty one. :raises Refused: it is something else"""
+    async def fields(self, *names: str) -> dict[str, Any]:
+        """Returns the body, an object; without a body, an empty one.
+
+        :param names: the fields that it may have; without any, the caller looks at them itself
+        :raises Refused: it is something else, or has another field
+        """
         found = await self.json() if await self.http.body() else {}
         if not isinstance(found, dict):
             raise Refused(400, "the body has to be a JSON object")
+        if names:
+            known("field", found, names)
         return found
 
 

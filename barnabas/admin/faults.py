@@ -130,7 +130,7 @@ async def report(request: AdminRequest) -> Answer:
 
 
 async def seed(request: AdminRequest) -> Answer:
-    number = (await request.fields()).get("seed")
+    number = (await request.fields("seed")).get("seed")
     if not isinstance(number, int):
         raise Refused(400, 'say {"seed": 7}')
     request.controls.faults.seed(number)
@@ -180,7 +180,7 @@ async def advance(request: AdminRequest) -> Answer:
 
 
 async def at(request: AdminRequest) -> Answer:
-    clock, date = _clock(request), (await request.fields()).get("date")
+    clock, date = _clock(request), (await request.fields("date")).get("date")
     time_ms = moment_of(str(date))
     if time_ms > clock.time_ms:
         await request.controls.advance((time_ms - clock.time_ms) / 1000)

@@ -7,7 +7,14 @@ import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+NAMES: Final = frozenset(
+    ("topic", "partition", "offset", "timestamp", "headers", "key", "key_base64", "value", "value_base64")
+)
+"""The fields of a record. Another is refused: it would be a record without the key or the value that was meant."""
+
+HEADER_NAMES: Final = frozenset(("name", "value", "value_base64"))
 
 
 class NewRecord(NamedTuple):
@@ -57,18 +64,49 @@ def record_as_json(record: Any) -> dict[str, Any]:
     }
 
 
-def record_of_json(fields: Mapping[str, Any], topic: str | None = None) -> NewRecord:
+def _known(fields: Any, names: frozenset[str], what: str) -> None:
+    """:raises ValueError: it is no object, or has fields of other names"""
+    if not isinstance(fields, Mapping):
+        raise ValueError(f"{what} is a JSON object, not {str(fields)[:200]}")
+    if unknown := sorted(set(fields) - names):
+        raise ValueError(f"{what} has no field {', '.join(map(repr, unknown))}; it has {', '.join(sorted(names))}")
+
+
+def _whole(name: str, fields: Mapping[str, Any]) -> int | None:
+    """:raises ValueError: it is something else"""
+    value = fields.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise ValueError(f"{name} is {value!r}, but must be a whole number")
+
+
+def _header(fields: Any) -> tuple[str, bytes | None]:
+    _known(fields, HEADER_NAMES, "a header")
+    name = fields.get("name")
+    if not isinstance(name, str):
+        raise ValueError(f'a header needs a "name": {str(fields)[:200]}')
+    return name, given("value", fields)
+
+
+def record_of_json(fields: Any, topic: str | None = None) -> NewRecord:
     """Returns the record of a JSON object. Offsets are ignored.
 
     :param topic: of objects that name none
     :raises ValueError: it is no record
     """
-    name = fields.get("topic", topic)
+    _known(fields, NAMES, "a record")
+    name, headers = fields.get("topic", topic), fields.get("headers") or []
     if not isinstance(name, str):
-        raise ValueError(f'a record needs a "topic": {json.dumps(fields)[:200]}')
-    headers = tuple((each["name"], given("value", each)) for each in fields.get("headers") or ())
+        raise ValueError(f'a record needs a "topic": {str(fields)[:200]}')
+    if not isinstance(headers, list | tuple):
+        raise ValueError(f"headers are an array, not {str(headers)[:200]}")
     return NewRecord(
-        name, given("key", fields), given("value", fields), headers, fields.get("partition"), fields.get("timestamp")
+        name,
+        given("key", fields),
+        given("value", fields),
+        tuple(map(_header, headers)),
+        _whole("partition", fields),
+        _whole("timestamp", fields),
     )
 
 
@@ -98,5 +136,5 @@ def read_records(path: str | Path, topic: str | None = None) -> Iterator[NewReco
         if line.strip():
             try:
                 yield record_of_json(json.loads(line), topic)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, TypeError) as error:
                 raise ValueError(f"{path}, line {number}: {error}") from None
