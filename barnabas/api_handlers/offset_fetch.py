@@ -61,8 +61,7 @@ def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchRe
 
 def _of_one_group(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
     """Returns the response in versions with one group. :raises KafkaError: the group refuses"""
-    stable = request.require_stable
-    offsets = _offsets(context.broker.groups.fetch_offsets(request.group_id), request.group_id, stable, context)
+    offsets = _offsets(request.require_stable, context, request.group_id)
     if request.topics is None:
         positions = offsets.positions()
     else:
@@ -92,10 +91,14 @@ class Offsets(NamedTuple):
         return {**committed, **unstable} if unstable else committed
 
 
-def _offsets(committed: Topics, group_id: str, stable: bool, context: Context) -> Offsets:
+def _offsets(stable: bool, context: Context, group_id: str, member_id: str | None = None, epoch: int = -1) -> Offsets:
+    """Returns the offsets of a group. :raises KafkaError: the group refuses"""
     groups = context.broker.groups
+    if not stable:
+        return Offsets(groups.fetch_offsets(group_id, member_id, epoch), {})
+    committed, pending = groups.fetch_stable_offsets(group_id, member_id, epoch)
     unstable: dict[str, dict[int, CommittedOffset]] = {}
-    for topic, partition in groups.unstable_offsets(group_id) if stable else ():
+    for topic, partition in pending:
         unstable.setdefault(topic, {})[partition] = UNSTABLE
     return Offsets(committed, unstable)
 
@@ -107,10 +110,9 @@ def _refused(request: OffsetFetchRequest, error: KafkaError, version: int) -> Re
 
 def _group(group: RequestGroup, stable: bool, context: Context) -> Group:
     try:
-        committed = context.broker.groups.fetch_offsets(group.group_id, group.member_id, group.member_epoch)
+        offsets = _offsets(stable, context, group.group_id, group.member_id, group.member_epoch)
     except KafkaError as error:
         return Group(group_id=group.group_id, topics=[], error_code=error.code)
-    offsets = _offsets(committed, group.group_id, stable, context)
     by_id = context.api_version >= BY_ID
     if group.topics is None:
         topics = _all_topics(offsets, by_id, context)

@@ -181,9 +181,16 @@ class GroupCoordinator:
         """
         return self._shards.shard(group_id).fetch_offsets(group_id, member_id, member_epoch)
 
-    def unstable_offsets(self, group_id: str) -> Collection[Position]:
-        """Returns the partitions for which open transactions have pending offsets (KIP-447)."""
-        return self._shards.shard(group_id).unstable_offsets(group_id)
+    def fetch_stable_offsets(
+        self, group_id: str, member_id: str | None = None, member_epoch: int = -1
+    ) -> tuple[Topics, Collection[Position]]:
+        """Handles an OffsetFetch with ``require_stable`` (KIP-447). Returns the group's offsets, and the partitions for
+        which open transactions have pending ones.
+
+        :raises KafkaError: the member may not fetch them
+        """
+        shard = self._shards.shard(group_id)
+        return shard.fetch_offsets(group_id, member_id, member_epoch), shard.unstable_offsets(group_id)
 
     def delete_offsets(self, group_id: str, positions: Sequence[Position], reply: ErrorsReply) -> None:
         """Handles an OffsetDelete. Replies with an error or None for each partition once the tombstones are durable.

@@ -106,4 +106,4 @@ def offsets(life, group_id):
 
 
 def unstable(life, group_id):
-    return set(life.broker.groups.unstable_offsets(group_id))
+    return set(life.broker.groups.fetch_stable_offsets(group_id)[1])

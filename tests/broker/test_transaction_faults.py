@@ -66,7 +66,7 @@ class Node(TransactionalNode):
             return
         assert self.init() is not None, where
         found = self.broker.groups.fetch_offsets("g").get("t", {})
-        assert not self.broker.groups.unstable_offsets("g"), where
+        assert not self.broker.groups.fetch_stable_offsets("g")[1], where
         for partition, expected in self.promised.offsets.items():
             offset = found[partition].offset if partition in found else -1
             assert offset in expected, f"{where}: partition {partition} is at {offset}, not at one of {expected}"
