@@ -80,9 +80,11 @@ class CoordinatorRuntime(Generic[S]):
 
     @staticmethod
     def _active(context: ShardContext[S] | None) -> S:
-        if context is not None and context.state is State.LOADING:
-            raise CoordinatorLoadInProgress
-        if context is None or context.state is not State.ACTIVE or context.partition.log.is_offline:
+        if context is None:
+            raise NotCoordinator
+        if context.state is not State.ACTIVE:
+            raise CoordinatorLoadInProgress if context.state is State.LOADING else NotCoordinator
+        if context.partition.log.is_offline:
             raise NotCoordinator
         context.deadlines.run_due()
         return context.shard
