@@ -7,6 +7,7 @@ python -m tests.simulation 1-500 --plant vote_twice
 """
 
 import argparse
+import contextlib
 import shlex
 import sys
 import time
@@ -56,25 +57,27 @@ def main() -> int:
 
 
 def run_all(options: argparse.Namespace) -> int:
+    """Runs the seeds, until Ctrl-C at the latest, and tells how many there were. Returns how many fail."""
     first, _, last = options.seeds.partition("-")
     left_out = frozenset(int(number) for number in options.without.split(",") if number)
     settings: dict[str, Any] = {"seconds": options.seconds, "faulty": not options.calm}
     failures, done, begin = 0, 0, time.monotonic()
-    for seed in range(int(first), int(last or first) + 1):
-        outcome = run_one(seed, options.trace, left_out=left_out, until=options.until, **settings)
-        done += 1
-        if outcome.problems:
-            failures += 1
-            if options.whole or left_out or options.until:
-                tell(outcome)
-            else:
-                tell_shrunk(outcome, settings, options.plant)
-            if options.plant:
+    with contextlib.suppress(KeyboardInterrupt):
+        for seed in range(int(first), int(last or first) + 1):
+            outcome = run_one(seed, options.trace, left_out=left_out, until=options.until, **settings)
+            done += 1
+            if outcome.problems:
+                failures += 1
+                if options.whole or left_out or options.until:
+                    tell(outcome)
+                else:
+                    tell_shrunk(outcome, settings, options.plant)
+                if options.plant:
+                    break
+            elif last == "":
+                say(f"seed {seed}: nothing is wrong; {outcome.messages} messages, hash {outcome.digest}")
+            if time.monotonic() - begin > options.hours * 3600:
                 break
-        elif last == "":
-            say(f"seed {seed}: nothing is wrong; {outcome.messages} messages, hash {outcome.digest}")
-        if time.monotonic() - begin > options.hours * 3600:
-            break
     say(f"{done} seeds in {time.monotonic() - begin:.0f} s, {failures} of them fail")
     return min(failures, 100)
 
