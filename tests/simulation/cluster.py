@@ -118,6 +118,12 @@ class SimulatedCluster:
         node.format(self.cluster_id, [])
         node.is_gone = False
 
+    def renew_controller(self, node: SimulatedNode) -> None:
+        """Gives a controller that is no voter an empty disk, with another directory id."""
+        node.put_in(FaultyFiles(clock=node.clock))
+        node.format(self.cluster_id, [], joins=True)
+        self.voters[node.id] = self.voters[node.id]._replace(directory_id=node.directory_id)
+
     @property
     def broker_ids(self) -> list[int]:
         return [node_id for node_id, node in self.nodes.items() if node_id < FIRST_CONTROLLER and not node.is_gone]

@@ -73,10 +73,10 @@ def old_copy(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
     node = faults.cluster.nodes[fault.node]
     if node.life is None:
         return None
-    copy = node.files.survivor()
+    copy, disk = node.files.survivor(), node.disk
 
     def undo() -> None:
-        if node.server is None or faults.is_alone(node.id):
+        if node.server is None or node.disk != disk or faults.is_alone(node.id):
             return
         if node.role != BROKER and not _all_voters_agree(faults):
             return

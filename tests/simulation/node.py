@@ -13,6 +13,7 @@ from barnabas.clock import Timer
 from barnabas.cluster.formatting import Node as FormattedNode
 from barnabas.cluster.formatting import Voter, format_directories
 from barnabas.config import BrokerConfig
+from barnabas.log import meta_properties
 from barnabas.server.server import Server
 from barnabas.testing.faults import FaultyFile, FaultyFiles
 from tests.simulation.loop import Life, SimulatedBackground, SimulatedLoop
@@ -121,12 +122,23 @@ class SimulatedNode:
     def _wrote(self, file: FaultyFile, data: bytes) -> None:
         self.written.update(f"{self.loop.now!r} {file.path} {len(data)} ".encode() + data)
 
-    def format(self, cluster_id: str, voters: Sequence[Voter]) -> None:
-        """Formats the log directory. :param voters: those of a dynamic quorum; none if the configs name them"""
-        node = FormattedNode(cluster_id, self.id, [DIRECTORY], DIRECTORY, voters, not voters)
+    def format(self, cluster_id: str, voters: Sequence[Voter], *, joins: bool = False) -> None:
+        """Formats the log directory.
+
+        :param voters: those of a dynamic quorum; none if the configs name them
+        :param joins: whether it is a controller without initial voters, which is to join a dynamic quorum
+        """
+        node = FormattedNode(cluster_id, self.id, [DIRECTORY], DIRECTORY, voters, not voters and not joins)
         now_ms, random_bytes = self.clock.time_ms(), self.random.randbytes
         format_directories(self.files, node, {}, (), ignore_formatted=False, now_ms=now_ms, random_bytes=random_bytes)
         self.files.keep()
+
+    @property
+    def directory_id(self) -> bytes:
+        """The id of its log directory."""
+        found = meta_properties.read(self.files, DIRECTORY)
+        assert found is not None
+        return found.directory_id
 
     @property
     def is_running(self) -> bool:

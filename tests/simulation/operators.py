@@ -1,4 +1,5 @@
-"""An operator of a simulation, who removes voters of a dynamic quorum and adds them again (KIP-853).
+"""An operator of a simulation, who removes voters of a dynamic quorum and adds them again (KIP-853), some of them on an
+empty disk.
 
 Knows nothing of faults. One voter is missing at most, so that two are left.
 """
@@ -12,8 +13,11 @@ from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from tests.simulation.clients import PAUSE_S, REQUEST_MS, Client, check
+from tests.simulation.cluster import CONTROLLER
 
 RATE_S = 2.0
+EMPTY_DISK = 0.5
+"""The chance that a controller gets one while it is no voter."""
 ENOUGH = 50
 """How often the voters may not be as acknowledged: the leader may not know yet."""
 
@@ -22,14 +26,31 @@ class Operator(Client):
     """Removes a voter, and adds it again. What was acknowledged is verified in the end."""
 
     async def run(self) -> None:
-        voters = list(self.cluster.voters.values())
+        voters = list(self.cluster.voters)
         while not self.is_stopping:
             voter = self.random.choice(voters)
-            await self._insist(self._removal(voter), VoterNotFound)
+            await self._insist(self._removal(self.cluster.voters[voter]), VoterNotFound)
             await self.pause(RATE_S)
-            await self._insist(self._addition(voter), DuplicateVoter)
+            if self.cluster.nodes[voter].role == CONTROLLER and self.random.random() < EMPTY_DISK:
+                await self._replace_disk(voter)
+            await self._insist(self._addition(self.cluster.voters[voter]), DuplicateVoter)
             await self.pause(RATE_S)
-        await self._verify({voter.node_id for voter in voters})
+        await self._verify(set(voters))
+
+    async def _replace_disk(self, node_id: int) -> None:
+        """Starts a node that is no voter on an empty disk, however often that fails. Brokers keep theirs: others may
+        need its replicas.
+        """
+        node = self.cluster.nodes[node_id]
+        self.cluster.network.say(f"{node_id} gets an empty disk")
+        node.kill(power_cut=False)
+        self.cluster.renew_controller(node)
+        while not node.is_running:
+            await self.pause()
+            if node.life is None:
+                node.start()
+            elif node.starting is not None and node.starting.done() and not node.is_running:
+                node.kill(power_cut=False)
 
     def _removal(self, voter: Any) -> RemoveRaftVoterRequest:
         return RemoveRaftVoterRequest(
