@@ -156,7 +156,7 @@ def test_a_fenced_producer_cannot_begin_another(client: Client, topic: str, name
 
 def test_a_transaction_that_takes_too_long_is_aborted(client: Client, topic: str, name: str) -> None:
     client.create_topic(topic)
-    slow = client.transactional(name, timeout_ms=1000)
+    slow = client.transactional(name, timeout_ms=3000)
     slow.begin()
     write(slow, topic, "slow")
     patient = reader(client, "read_committed", (topic, 0))
