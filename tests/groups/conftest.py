@@ -356,7 +356,7 @@ class World(Speaker):
                 self.say(error_name(error))
                 continue
             found = [f"{topic}-{p} at {at.offset}" for topic, each in offsets.items() for p, at in each.items()]
-            found += [f"{topic}-{p} unstable" for topic, p in self.coordinator.unstable_offsets(group_id)]
+            found += [f"{topic}-{p} unstable" for topic, p in self.coordinator.fetch_stable_offsets(group_id)[1]]
             self.say(f"{group_id}: {', '.join(found) or 'nothing'}")
 
     def do_end(self, words, _) -> None:
