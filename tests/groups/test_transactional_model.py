@@ -39,9 +39,10 @@ class Comparison:
     def compare(self):
         coordinator = self.world.coordinator
         for group in GROUPS:
-            found = coordinator.fetch_offsets(group).get("t", {})
+            committed, pending = coordinator.fetch_stable_offsets(group)
+            found = committed.get("t", {})
             assert {partition: each.offset for partition, each in found.items()} == self.model.committed(group)
-            assert {partition for _, partition in coordinator.fetch_stable_offsets(group)[1]} == self.model.unstable(group)
+            assert {partition for _, partition in pending} == self.model.unstable(group)
             if found or self.model.unstable(group):
                 assert group in [each.group_id for each in coordinator.list_groups()]
 
