@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, PartitionMetadata
 
 from benchmarks import librdkafka
 from benchmarks.measure import MIB, Row, compared, median_ratio
@@ -55,13 +55,20 @@ class Nodes:
             future.result(30)
 
     def leader(self, topic: str) -> int:
-        return int(self.admin.list_topics(topic, timeout=30).topics[topic].partitions[0].leader)
+        """Returns the leader of the topic's partition; waits until the brokers know it."""
+        while not (found := self._partition(topic)) or found.leader < 0:
+            time.sleep(0.05)
+        return int(found.leader)
 
     def in_sync(self, topic: str) -> list[int]:
         """Returns the ISR of the topic's partition; none if no broker answers."""
+        found = self._partition(topic)
+        return list(found.isrs) if found else []
+
+    def _partition(self, topic: str) -> PartitionMetadata | None:
         with contextlib.suppress(KafkaException):
-            return list(self.admin.list_topics(topic, timeout=5).topics[topic].partitions[0].isrs)
-        return []
+            return self.admin.list_topics(topic, timeout=5).topics[topic].partitions.get(0)
+        return None
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
 """The cost of metrics for a request: the CPU time of nodes with and without them, under the same small requests.
 
-Knows nothing of what is counted. The nodes of a pair take turns of a fraction of a second, so that both meet what else
-the machine does, and the median of many turns of several pairs counts: one node costs 1 to 5 % more than another, as
-their addresses and hashes differ. Two rounds without metrics on either side say 1.00. Each turn is a burst after a
-pause, of which metrics time more requests than of a steady load.
+Knows nothing of what is counted. The nodes of a pair take turns of about a second, so that both meet what else the
+machine does, and the median of many turns of several pairs counts: one node costs 1 to 5 % more than another, as their
+addresses and hashes differ. Two rounds without metrics on either side say 1.00. A turn is long enough to be a steady
+load: metrics time more requests of a burst after a pause.
 """
 
 import statistics
@@ -28,7 +28,7 @@ class Load(NamedTuple):
     pieces: int
 
 
-LOADS = {"pipelined": Load(9600, 256, 32), "one at a time": Load(9600, 1, 1)}
+LOADS = {"pipelined": Load(48_000, 256, 32), "one at a time": Load(24_000, 1, 1)}
 
 
 def cost_us(running: Running, frame: bytes, of: Load) -> float:
