@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.mutation_quotas import mutation_quota
 from barnabas.api_handlers.outcome import code_of, out_of_time, text_of
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.submitting import mutation_quota, submit
+from barnabas.api_handlers.submitting import submit
 from barnabas.cluster.controller.commands.topics import DeletedTopic, DeleteTopics
 from barnabas.errors import InvalidRequest, RequestTimedOut, ThrottlingQuotaExceeded, TopicDeletionDisabled
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_shape
+from barnabas.api_handlers.mutation_quotas import mutation_quota
 from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.submitting import mutation_quota
 from barnabas.broker import Broker
 from barnabas.broker.nodes import Node
 from barnabas.cluster.controller.commands.topics import CreatedTopic, NewTopic

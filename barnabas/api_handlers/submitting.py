@@ -5,15 +5,16 @@ Knows nothing of any command.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import resolve_with_error
-from barnabas.cluster.controller.commands.configs import AlteredConfigs
-from barnabas.cluster.controller.commands.topics import NO_QUOTA, MutationQuota
 from barnabas.errors import KafkaError, UnknownServerError
 from barnabas.wire.message import Request, Response
+
+if TYPE_CHECKING:
+    from barnabas.cluster.controller.commands.configs import AlteredConfigs
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ def submit_rest(
     """
     rest = [alteration(resource) for index, resource in enumerate(request.resources) if index not in done]
 
-    def respond(results: Sequence[AlteredConfigs]) -> R:
+    def respond(results: "Sequence[AlteredConfigs]") -> R:
         decided = iter(results)
         return response(
             responses=[
@@ -89,14 +90,3 @@ def _submit(
         refuse(error)
 
     context.broker.controller.submit(command, done)
-
-
-def mutation_quota(context: Context, *, strict_since: int = 0, throttles: bool = True) -> MutationQuota:
-    """Returns the client's quota for changes of the cluster.
-
-    :param strict_since: the version from which on clients know THROTTLING_QUOTA_EXCEEDED; others are only throttled
-    :param throttles: whether the client is throttled for its changes, and for refused ones
-    """
-    if context.meter is None:
-        return NO_QUOTA
-    return context.meter.mutations(is_strict=context.api_version >= strict_since, throttles=throttles) or NO_QUOTA

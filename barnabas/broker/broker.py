@@ -20,14 +20,13 @@ from barnabas.broker.node import Node, changes_brokers
 from barnabas.broker.nodes import Nodes
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.clock import Clock, Scheduler
-from barnabas.cluster.controller.commands.topics import NO_QUOTA, CreateTopics, MutationQuota, NewTopic
 from barnabas.cluster.controller.controller import Done, logged
 from barnabas.cluster.features import DIRECTORIES, METADATA_VERSION
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage
 from barnabas.cluster.image.records import endpoint_records
-from barnabas.cluster.internal_topics import log_single_node_defaults
 from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.replication.throttle import ReplicationThrottle
+from barnabas.cluster.single_node import log_single_node_defaults
 from barnabas.config import BrokerConfig
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError, KafkaStorageError, NotLeaderOrFollower, UnknownTopicOrPartition
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from barnabas.broker.share_partitions import SharePartitions
     from barnabas.broker.telemetry import Telemetry
     from barnabas.broker.topic_creation import TopicCreation
+    from barnabas.cluster.controller.commands.topics import MutationQuota, NewTopic
     from barnabas.groups.coordinator import GroupCoordinator
     from barnabas.share.coordinator import ShareCoordinator
     from barnabas.transactions.coordinator import TransactionCoordinator
@@ -298,10 +298,10 @@ class Broker(Node):
 
     def create_topics(
         self,
-        wanted: Sequence[NewTopic],
+        wanted: "Sequence[NewTopic]",
         done: Created,
         *,
-        quota: MutationQuota = NO_QUOTA,
+        quota: "MutationQuota | None" = None,
         sender: "Sender | None" = None,
     ) -> None:
         """Has the active controller create topics.
@@ -309,7 +309,9 @@ class Broker(Node):
         :param sender: the client whose rights count, and whose quota if another node decides; None for this broker
         """
         if self.quorum.is_leader or self.quorum.is_sole_voter:
-            self.controller.submit(CreateTopics(wanted, quota=quota), done)
+            from barnabas.cluster.controller.commands.topics import NO_QUOTA, CreateTopics  # not needed by a start
+
+            self.controller.submit(CreateTopics(wanted, quota=quota or NO_QUOTA), done)
             return
         if self._topic_creation is None:
             from barnabas.broker.topic_creation import TopicCreation

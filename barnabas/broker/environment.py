@@ -5,16 +5,18 @@ Knows nothing of its implementation, :class:`~barnabas.broker.broker.Broker`.
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from barnabas.clock import Clock, Scheduler
-from barnabas.cluster.controller.commands.topics import CreatedTopic, NewTopic
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.replication.partition import Partition
 from barnabas.config import BrokerConfig
 from barnabas.errors import KafkaError
 
-Created = Callable[[Sequence[CreatedTopic] | None, KafkaError | None], object]
+if TYPE_CHECKING:
+    from barnabas.cluster.controller.commands.topics import CreatedTopic, NewTopic
+
+Created: TypeAlias = "Callable[[Sequence[CreatedTopic] | None, KafkaError | None], object]"
 
 
 class NodeEnvironment(Protocol):
@@ -40,7 +42,7 @@ class NodeEnvironment(Protocol):
     def image(self) -> MetadataImage:
         """The committed state of the cluster."""
 
-    def create_topics(self, wanted: Sequence[NewTopic], done: Created, /) -> None:
+    def create_topics(self, wanted: "Sequence[NewTopic]", done: Created, /) -> None:
         """Asks the active controller to create topics; ``done`` gets a result for each, or the error of the request."""
 
     def partition(self, topic: str, index: int, /) -> Partition:

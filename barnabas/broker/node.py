@@ -22,12 +22,12 @@ from barnabas.cluster.features import KRAFT_VERSION, SUPPORTED
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage
 from barnabas.cluster.image.records import endpoint_records
 from barnabas.cluster.image.snapshot_generator import SnapshotLimits
-from barnabas.cluster.internal_topics import is_single_node
 from barnabas.cluster.node_metadata import ControllerMetadata, NodeMetadata
 from barnabas.cluster.quorum.client import ReplicaKey
 from barnabas.cluster.quorum.metadata_log import TOPIC_ID, MetadataLog, MetadataLogError, Retention, topic_config
 from barnabas.cluster.quorum.quorum import Quorum
 from barnabas.cluster.quorum.sole_voter import SoleVoter
+from barnabas.cluster.single_node import is_single_node
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import BROKER_RESOURCE, ConfigRules

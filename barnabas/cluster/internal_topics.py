@@ -4,16 +4,9 @@ Knows nothing of their records. They are those of Apache Kafka's ``DefaultAutoTo
 default replication factor in a cluster of one node is 1.
 """
 
-import logging
-
 from barnabas.cluster.controller.commands.topics import NewTopic
-from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from barnabas.config import BrokerConfig
-from barnabas.config.profile import SINGLE_NODE
 from barnabas.config.settings import Settings
-
-logger = logging.getLogger(__name__)
 
 _PREFIX = {
     CONSUMER_OFFSETS: "offsets.topic",
@@ -48,15 +41,3 @@ def new_internal_topic(name: str, settings: Settings) -> NewTopic:
         settings[f"{prefix}.replication.factor"],
         configs=list(configs.items()),
     )
-
-
-def is_single_node(image: MetadataImage, node_id: int) -> bool:
-    """Returns whether no other broker and no other controller is registered."""
-    return image.brokers.keys() <= {node_id} and image.controllers.keys() <= {node_id}
-
-
-def log_single_node_defaults(config: BrokerConfig) -> None:
-    """Logs which configs have other defaults than in Apache Kafka because the cluster has one node."""
-    changed = [name for name in SINGLE_NODE if not config.is_set(name)]
-    if config.single_node and changed:
-        logger.info("The cluster has one node, so the default of these configs is 1: %s", ", ".join(changed))

@@ -5,11 +5,13 @@ Knows nothing of how logs are cleaned. The rules are those of Apache Kafka's ``L
 
 import logging
 from bisect import bisect_right
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.log.cleaning.job import CleaningJob, Producer, SegmentFile
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.segment import Segment
+
+if TYPE_CHECKING:
+    from barnabas.log.cleaning.job import CleaningJob
 
 logger = logging.getLogger(__name__)
 
@@ -102,12 +104,14 @@ def _base_offset(segment: Segment) -> int:
 
 def job_of(
     to_clean: LogToClean, now_ms: int, *, buffer_bytes: int, load: float, bytes_per_second: float
-) -> CleaningJob:
+) -> "CleaningJob":
     """Returns the job for a cleaner. ``buffer_bytes`` and ``bytes_per_second`` are the share of one cleaner.
 
     :raises OSError: the modification time of a segment cannot be read
     """
-    from barnabas.log.cleaning.offset_map import entries_for  # not needed by a broker without compacted topics
+    # Not needed by a broker without compacted topics.
+    from barnabas.log.cleaning.job import CleaningJob, Producer, SegmentFile
+    from barnabas.log.cleaning.offset_map import entries_for
 
     log = to_clean.log
     config = log.config

@@ -10,7 +10,7 @@ The rules are those of Apache Kafka's ``LogCleaner`` and ``LogCleanerManager``.
 import logging
 import sys
 from collections.abc import Callable
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.config.settings import Settings
@@ -19,12 +19,14 @@ from barnabas.log import checkpoints, swapping
 from barnabas.log.checkpoints import TopicPartition
 from barnabas.log.cleanable import LogToClean, examine, first_dirty_offset, job_of
 from barnabas.log.cleaner_workers import CleanerWorker, Outcome, Stopped
-from barnabas.log.cleaning.job import CleanedGroup, CleaningResult, Statistics
 from barnabas.log.housekeeping import Housekeeping
 from barnabas.log.log_directory import LogDirectory
 from barnabas.log.log_registry import LogRegistry
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.turns import visit_in_turns
+
+if TYPE_CHECKING:
+    from barnabas.log.cleaning.job import CleanedGroup, CleaningResult, Statistics
 
 logger = logging.getLogger(__name__)
 
@@ -258,7 +260,7 @@ class LogCleaner:
         logger.debug("Cleaning %s from offset %d to %d", log, to_clean.first_dirty_offset, to_clean.end_offset)
         worker.start(job, lambda group: self._replace(current, group), lambda outcome: self._done(current, outcome))
 
-    def _replace(self, current: Pass, group: CleanedGroup) -> None:
+    def _replace(self, current: Pass, group: "CleanedGroup") -> None:
         """Replaces segments by a cleaned one. In the worker's thread."""
         log = current.log
         files, directory = log.log_directory.files, log.directory
@@ -272,7 +274,7 @@ class LogCleaner:
             raise Stopped
         files.fsync_path(directory)
 
-    def _swap_in(self, current: Pass, group: CleanedGroup) -> bool:
+    def _swap_in(self, current: Pass, group: "CleanedGroup") -> bool:
         return not current.is_aborted and not current.log.is_offline and current.log.replace_segments(group)
 
     def _done(self, current: Pass, outcome: Outcome) -> None:
@@ -285,15 +287,15 @@ class LogCleaner:
         delay_ms = 0
         if current.is_aborted or log.is_offline:
             pass  # the outcome does not apply: the log has changed since the pass started
-        elif isinstance(outcome, CleaningResult):
-            self._record(log, outcome)
         elif isinstance(outcome, OSError):
             self._on_failure(log.log_directory, outcome)
-        else:
+        elif isinstance(outcome, BaseException):
             delay_ms = self._failed(log, outcome)
+        else:
+            self._record(log, outcome)
         self._schedule_check(delay_ms)
 
-    def _record(self, log: PartitionLog, result: CleaningResult) -> None:
+    def _record(self, log: PartitionLog, result: "CleaningResult") -> None:
         self.checkpoints[log.log_directory][log.topic, log.partition] = result.next_dirty_offset
         self._write_checkpoint(log.log_directory)
         statistics = self.last = result.statistics

@@ -6,18 +6,18 @@ Knows nothing of which logs are cleaned, nor how.
 import queue
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from barnabas.clock import Clock
-from barnabas.log.cleaning.job import CleanedGroup, CleaningJob, CleaningResult
 from barnabas.log.files import Files
 
 if TYPE_CHECKING:
+    from barnabas.log.cleaning.job import CleanedGroup, CleaningJob, CleaningResult
     from barnabas.log.cleaning.process import Cleaner
 
 T = TypeVar("T")
-Outcome = CleaningResult | BaseException
-OnGroup = Callable[[CleanedGroup], object]
+Outcome: TypeAlias = "CleaningResult | BaseException"
+OnGroup = Callable[["CleanedGroup"], object]
 
 
 class Stopped(Exception):
@@ -27,7 +27,7 @@ class Stopped(Exception):
 class CleanerWorker(Protocol):
     """Runs jobs, one at a time. All methods except :meth:`call_in_loop` are called in the event loop's thread."""
 
-    def start(self, job: CleaningJob, on_group: OnGroup, done: Callable[[Outcome], object]) -> None:
+    def start(self, job: "CleaningJob", on_group: OnGroup, done: Callable[[Outcome], object]) -> None:
         """Starts a job.
 
         :param on_group: is called with each cleaned group, in the worker's thread
@@ -61,7 +61,7 @@ class InlineWorker:
     def __init__(self, files: Files, clock: Clock) -> None:
         self._files, self._clock = files, clock
 
-    def start(self, job: CleaningJob, on_group: OnGroup, done: Callable[[Outcome], object]) -> None:
+    def start(self, job: "CleaningJob", on_group: OnGroup, done: Callable[[Outcome], object]) -> None:
         from barnabas.log.cleaning.process import InlineCleaner
 
         done(_run(InlineCleaner(self._files, self._clock, lambda seconds: None), job, on_group))
@@ -92,7 +92,7 @@ class ThreadWorker:
         self._result: queue.SimpleQueue[tuple[Any, BaseException | None]] | None = None
         self._closed = False
 
-    def start(self, job: CleaningJob, on_group: OnGroup, done: Callable[[Outcome], object]) -> None:
+    def start(self, job: "CleaningJob", on_group: OnGroup, done: Callable[[Outcome], object]) -> None:
         cleaner = self._cleaner
         if cleaner is None:
             cleaner = self._cleaner = self._create_cleaner()
@@ -151,7 +151,7 @@ class ThreadWorker:
             self._thread.join()
 
 
-def _run(cleaner: "Cleaner", job: CleaningJob, on_group: OnGroup) -> Outcome:
+def _run(cleaner: "Cleaner", job: "CleaningJob", on_group: OnGroup) -> Outcome:
     try:
         return cleaner.run(job, on_group)
     except BaseException as error:

@@ -9,12 +9,11 @@ Always holds: ``log_start_offset <= last_stable_offset <= high_watermark <= log_
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
 from barnabas.log import retention, swapping
-from barnabas.log.cleaning.job import CleanedGroup
 from barnabas.log.files import Data
 from barnabas.log.follower_checks import ANY_EPOCH, check_batches
 from barnabas.log.leader_epochs import LeaderEpochs
@@ -28,6 +27,9 @@ from barnabas.log.segments import Flush, Segments, sync_if_there
 from barnabas.log.services import SegmentServices
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.records.batch import LOG_OVERHEAD, RecordBatch
+
+if TYPE_CHECKING:
+    from barnabas.log.cleaning.job import CleanedGroup
 
 logger = logging.getLogger(__name__)
 
@@ -450,7 +452,7 @@ class PartitionLog:
                 self._raise_log_start_offset(self.segments.start)
         return count
 
-    def replace_segments(self, group: CleanedGroup) -> bool:
+    def replace_segments(self, group: "CleanedGroup") -> bool:
         """Replaces segments by the staged segment that was made from them.
 
         Returns False when they are gone or one of them is active.

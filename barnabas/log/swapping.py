@@ -14,10 +14,9 @@ Only the third step changes the log, so only it runs in the log's thread.
 
 import contextlib
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from barnabas.config.topic import TopicConfig
-from barnabas.log.cleaning.job import CleanedGroup
 from barnabas.log.files import Files
 from barnabas.log.segment import (
     DELETED_SUFFIX,
@@ -31,6 +30,9 @@ from barnabas.log.segment import (
 from barnabas.log.segments import Segments
 from barnabas.records.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD
 
+if TYPE_CHECKING:
+    from barnabas.log.cleaning.job import CleanedGroup
+
 logger = logging.getLogger(__name__)
 
 CLEANED_SUFFIX: Final = ".cleaned"
@@ -42,7 +44,7 @@ _DIGITS = 20
 # ---------------------------------------------------------------- while the log is in use
 
 
-def stage(files: Files, directory: str, group: CleanedGroup) -> None:
+def stage(files: Files, directory: str, group: "CleanedGroup") -> None:
     """Renames the files of a cleaned segment to ``.swap`` and fsyncs the directory. In any thread.
 
     :raises OSError: that fails
@@ -52,7 +54,7 @@ def stage(files: Files, directory: str, group: CleanedGroup) -> None:
     files.fsync_path(directory)
 
 
-def discard(files: Files, directory: str, group: CleanedGroup) -> None:
+def discard(files: Files, directory: str, group: "CleanedGroup") -> None:
     """Deletes a cleaned or staged segment that is not to be used.
 
     The ``.log`` is renamed to ``.cleaned`` first: a crash in between leaves a segment that counts as incomplete.
@@ -68,7 +70,7 @@ def discard(files: Files, directory: str, group: CleanedGroup) -> None:
             files.delete(path + CLEANED_SUFFIX)
 
 
-def swap_in(files: Files, directory: str, segments: Segments, group: CleanedGroup, config: TopicConfig) -> bool:
+def swap_in(files: Files, directory: str, segments: Segments, group: "CleanedGroup", config: TopicConfig) -> bool:
     """Replaces segments by a staged one. Returns False when the old ones are gone or one of them is active.
 
     In the log's thread.
@@ -89,7 +91,7 @@ def swap_in(files: Files, directory: str, segments: Segments, group: CleanedGrou
     return True
 
 
-def _paths(directory: str, group: CleanedGroup) -> list[str]:
+def _paths(directory: str, group: "CleanedGroup") -> list[str]:
     suffixes = [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, *([TXN_INDEX_SUFFIX] if group.has_txn_index else [])]
     return [f"{directory}/{group.base_offset:020d}{suffix}" for suffix in suffixes]
 

@@ -144,12 +144,24 @@ class Struct:
     versions: ClassVar[Versions] = ALL
     flexible: ClassVar[Versions] = NONE
     _fields: ClassVar[tuple[Field, ...]]
+    _is_used: ClassVar[bool]  #: set at the first instance
 
     def __init__(self, **values: Any) -> None:
-        # The first instance generates the real __init__, which replaces this one.
+        # The second instance generates the real __init__, which replaces this one. It costs more than an instance, and
+        # most structures of a start are made once.
         cls = type(self)
-        cls.__init__ = compiler.initializer(cls)  # type: ignore[method-assign]
-        cls.__init__(self, **values)
+        if "_is_used" in cls.__dict__:
+            cls.__init__ = compiler.initializer(cls)  # type: ignore[method-assign]
+            cls.__init__(self, **values)
+            return
+        cls._is_used = True
+        for each in cls.wire_fields():
+            value = values.pop(each.name, each.default)
+            if value is MISSING:
+                raise TypeError(f"{cls.__qualname__} needs {each.name!r}")
+            setattr(self, each.name, value)
+        if values:
+            raise TypeError(f"{cls.__qualname__} has no {', '.join(map(repr, values))}")
 
     @classmethod
     def wire_fields(cls) -> tuple[Field, ...]:

@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from barnabas.cluster.internal_topics import is_single_node, log_single_node_defaults, new_internal_topic
+from barnabas.cluster.internal_topics import new_internal_topic
+from barnabas.cluster.single_node import is_single_node, log_single_node_defaults
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.config import BrokerConfig
 

@@ -113,6 +113,23 @@ def test_defaults_and_what_has_to_be_given() -> None:
         Inner(1)  # type: ignore[call-arg, misc]
 
 
+@pytest.mark.parametrize("instance", [1, 2, 3])
+def test_the_first_instances_are_checked_like_all_others(instance: int) -> None:
+    class Fresh(Struct):
+        x: int32
+        y: int32 = -1
+        names: list[string] = ()  # type: ignore[assignment]
+
+    for number in range(1, instance):
+        assert Fresh(x=number) == Fresh(x=number, y=-1, names=[])
+    with pytest.raises(TypeError, match="'x'"):
+        Fresh(y=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="'z'"):
+        Fresh(x=1, z=1)  # type: ignore[call-arg]
+    fresh = Fresh(x=7, names=["a"])
+    assert (fresh.x, fresh.y, fresh.names) == (7, -1, ["a"])
+
+
 def test_a_field_that_the_version_lacks_reads_as_its_default_and_is_not_written() -> None:
     request = OffsetFetchRequest(group_id="g", topics=None, require_stable=True)
     assert OffsetFetchRequest.decode(request.encode(version=2), version=2).require_stable is False

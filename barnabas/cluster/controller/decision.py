@@ -5,11 +5,13 @@ Knows nothing of any command.
 
 from collections.abc import Mapping
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from barnabas.cluster.controller.commands.configs import ConfigResource
 from barnabas.cluster.controller.heartbeats import Heard, Heartbeats
 from barnabas.config.settings import Settings
+
+if TYPE_CHECKING:
+    from barnabas.cluster.controller.commands.configs import ConfigResource
 
 MAX_RECORDS = 10_000
 """The maximum number of records of a command (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
@@ -37,11 +39,11 @@ class BrokerSettings(Settings, Protocol):
 class ConfigRules(Protocol):
     """The valid values of configs."""
 
-    def list_of(self, resource: ConfigResource, name: str) -> list[str] | None:
+    def list_of(self, resource: "ConfigResource", name: str) -> list[str] | None:
         """Returns the default of a config that is a list; None for any other config."""
         ...
 
-    def check(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
+    def check(self, resource: "ConfigResource", configs: Mapping[str, str]) -> None:
         """Checks the complete configs of a resource.
 
         :raises KafkaError: one of them is unknown or invalid

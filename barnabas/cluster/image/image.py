@@ -6,15 +6,17 @@ The rules are those of Apache Kafka's ``MetadataImage`` and ``PartitionRegistrat
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.cluster.features import FEATURES, METADATA_VERSION
 from barnabas.cluster.image.sorted_map import Changes, SortedMap
 from barnabas.config.dynamic import TOPIC_RESOURCE, is_known
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
-from barnabas.security.acls import Acl
 from barnabas.wire.messages import metadata_records as records
 from barnabas.wire.types import ZERO_UUID
+
+if TYPE_CHECKING:
+    from barnabas.security.acls import Acl
 
 NO_LEADER = -1
 NO_LEADER_CHANGE = -2
@@ -128,8 +130,8 @@ class MetadataImage(NamedTuple):
     topics_by_id: SortedMap[bytes, TopicImage] = SortedMap()
     configs: SortedMap[tuple[int, str], Configs] = SortedMap()
     next_producer_id: int = FIRST_PRODUCER_ID
-    acls: SortedMap[bytes, Acl] = SortedMap()  #: by their ids
-    acl_ids: SortedMap[Acl, bytes] = SortedMap()
+    acls: "SortedMap[bytes, Acl]" = SortedMap()  #: by their ids
+    acl_ids: "SortedMap[Acl, bytes]" = SortedMap()
     credentials: SortedMap[tuple[str, int], records.UserScramCredentialRecord] = SortedMap()  #: by user and mechanism
     tokens: SortedMap[str, records.DelegationTokenRecord] = SortedMap()  #: by token id
     quotas: SortedMap[tuple[QuotaEntity, str], records.ClientQuotaRecord] = SortedMap()  #: by entity and quota name
@@ -434,6 +436,8 @@ def _producer_ids(building: _Building, record: records.ProducerIdsRecord) -> Non
 
 
 def _acl(building: _Building, record: records.AccessControlEntryRecord) -> None:
+    from barnabas.security.acls import Acl  # not needed by a cluster without ACLs
+
     acl = Acl(
         record.resource_type,
         record.resource_name,

@@ -4,12 +4,11 @@ Knows nothing of what the records are for: snapshots, and repeated registrations
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.cluster.features import METADATA_VERSION
 from barnabas.cluster.image.image import BrokerImage, MetadataImage
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
-from barnabas.security.acls import Acl
 from barnabas.wire.messages.metadata_records import (
     AccessControlEntryRecord,
     ConfigRecord,
@@ -20,6 +19,9 @@ from barnabas.wire.messages.metadata_records import (
     RegisterControllerRecord,
     TopicRecord,
 )
+
+if TYPE_CHECKING:
+    from barnabas.security.acls import Acl
 
 
 def records_of_image(image: MetadataImage) -> Iterator[Any]:
@@ -43,7 +45,7 @@ def records_of_image(image: MetadataImage) -> Iterator[Any]:
     yield from image.tokens.values()
 
 
-def acl_record(acl_id: bytes, acl: Acl) -> AccessControlEntryRecord:
+def acl_record(acl_id: bytes, acl: "Acl") -> AccessControlEntryRecord:
     """Returns the record that creates the ACL."""
     return AccessControlEntryRecord(
         id=acl_id,
