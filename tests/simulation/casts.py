@@ -9,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS
+from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, TRANSACTION_VERSION
 from tests.history.records import History, Transform
 from tests.simulation.changes import Changer
 from tests.simulation.clients import PAUSE_S, Admin, Client, Consumer, Place, Producer
@@ -31,6 +31,10 @@ SPARE = 0.2
 """The share of seeds in which a broker comes and goes."""
 LOWERED = 0.4
 """The share of seeds that begin without eligible leader replicas (KIP-966)."""
+LEVELLED = 0.4
+"""The share of seeds in which ``transaction.version`` changes."""
+OLDER = 0.3
+"""The share of transactional producers that know the older generation of the protocol only (before KIP-890)."""
 GROUP_CONFIGS = 32
 """The resource type of groups."""
 
@@ -45,6 +49,7 @@ class Cast:
         self.cluster, self.history, self.random = cluster, history, random
         self.groups = random.choice(GROUPS)
         self.is_lowered = random.random() < LOWERED
+        self.is_levelled = random.random() < LEVELLED
         self.topics = TOPICS | (TOTALS if TRANSFORM in self.groups else {})
         self.places: list[Place] = [(topic, index) for topic, count in self.topics.items() for index in range(count)]
         self.clients: list[Client] = []
@@ -73,6 +78,8 @@ class Cast:
             await admin.configure(GROUP_CONFIGS, "share", {"share.auto.offset.reset": "earliest"})
         if self.is_lowered:
             await admin.lower(ELIGIBLE_LEADER_REPLICAS)
+        if self.is_levelled:
+            await admin.lower(TRANSACTION_VERSION, self.random.choice([0, 1]))
         await admin.create(self.topics, replicas=3, configs={})
 
     def start(self) -> None:
@@ -81,10 +88,10 @@ class Cast:
             self._add(Producer, f"producer-{number}", places=self._inputs, values=self._value)
             self._add(Consumer, f"consumer-{number}", places=self.places, committed=number == 0)
         for number in range(2):
-            self._add(TransactionalProducer, f"transactional-{number}", places=self._written, values=self._value)
+            self.clients.append(self._new_transactional(f"transactional-{number}", self._written))
         for kind in self.groups:
             self._add_group(kind)
-        self._add(Changer, "changer", places=self.places, is_lowered=self.is_lowered)
+        self._add(Changer, "changer", places=self.places, is_lowered=self.is_lowered, is_levelled=self.is_levelled)
         if self.cluster.voters:
             self._add(Operator, "operator")
         if self.random.random() < SPARE:
@@ -94,6 +101,10 @@ class Cast:
 
     def _add(self, kind: Callable[..., Any], name: str, **settings: Any) -> None:
         self.clients.append(self._new(kind, name, **settings))
+
+    def _new_transactional(self, name: str, places: list[Place]) -> TransactionalProducer:
+        follows = self.random.random() >= OLDER
+        return self._new(TransactionalProducer, name, places=places, values=self._value, follows=follows)
 
     def _add_group(self, kind: str) -> None:
         """Adds two members of a group."""
@@ -114,7 +125,7 @@ class Cast:
 
     def _add_transformer(self, member: type[GroupMember], number: int, group: Group) -> None:
         outputs = [place for place in self.places if place[0] in TOTALS]
-        producer = self._new(TransactionalProducer, f"transformer-{number}", places=outputs, values=self._value)
+        producer = self._new_transactional(f"transformer-{number}", outputs)
         self._add(member, f"transformer-{number}", group=group, job=Transforms(producer, outputs, self._value))
 
     # ------------------------------------------------------------ the end

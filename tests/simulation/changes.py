@@ -1,4 +1,4 @@
-"""An admin client of a simulation: it creates and deletes topics, changes configs, moves partitions, elects leaders.
+"""An admin client of a simulation: it changes topics, configs, features, replicas and leaders.
 
 Knows nothing of faults. Acknowledged changes are verified in the end.
 """
@@ -6,9 +6,10 @@ Knows nothing of faults. Acknowledged changes are verified in the end.
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS
+from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, TRANSACTION_VERSION
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
@@ -16,12 +17,14 @@ from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterCon
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest
 from barnabas.wire.types import ZERO_UUID
-from tests.simulation.clients import PAUSE_S, REQUEST_MS, SET, Client, Place, check
+from tests.simulation.clients import DOWNGRADE, PAUSE_S, REQUEST_MS, SET, Client, Place, check
 
 TOPIC = 2
 """The resource type of topics."""
 UPGRADE = 1
 """How UpdateFeatures may change a level."""
+LEVELS = (0, 1, 2, 2)
+"""Those of ``transaction.version``; half of the changes are to the newest."""
 RATE_S = 1.0
 ENOUGH = 50
 """How often the metadata of a broker may lag."""
@@ -33,9 +36,10 @@ class Changer(Client):
     :param is_lowered: whether the cluster begins without eligible leader replicas. ``min.insync.replicas`` changes only
         while there are none. Later a change, like lowering the feature, makes Apache Kafka's controller forget them
         (ClearElrRecord, ``PartitionChangeBuilder``), and nobody could lead a partition without an ISR
+    :param is_levelled: whether ``transaction.version`` changes
     """
 
-    def __init__(self, *args: Any, places: list[Place], is_lowered: bool) -> None:
+    def __init__(self, *args: Any, places: list[Place], is_lowered: bool, is_levelled: bool) -> None:
         super().__init__(*args)
         self.places = places
         self.kinds: list[Callable[[], Awaitable[None]]] = [
@@ -43,6 +47,8 @@ class Changer(Client):
         ]  # fmt: skip
         if is_lowered:
             self.kinds += [self._require, self._require, self._finalize]
+        if is_levelled:
+            self.kinds += [self._change_level, self._change_level]
         self.created: set[str] = set()  #: acknowledged, without a request to delete them
         self.deleted: set[str] = set()  #: acknowledged
         self.names = 0
@@ -120,8 +126,20 @@ class Changer(Client):
     async def _finalize(self) -> None:
         """Finalizes the feature by which there are eligible leader replicas (KIP-966)."""
         self.kinds = [each for each in self.kinds if each != self._require]
+        await self._update(ELIGIBLE_LEADER_REPLICAS, 1, UPGRADE)
+
+    async def _change_level(self) -> None:
+        """Changes the level of ``transaction.version``, to which producers adapt (KIP-890, KIP-1022)."""
+        answer = await self._any(ApiVersionsRequest())
+        check(answer.error_code)
+        levels = {each.name: each.max_version_level for each in answer.finalized_features}
+        now = levels.get(TRANSACTION_VERSION, 0)
+        level = self.random.choice([each for each in LEVELS if each != now])
+        await self._update(TRANSACTION_VERSION, level, UPGRADE if level > now else DOWNGRADE)
+
+    async def _update(self, feature: str, level: int, upgrade_type: int) -> None:
         update = UpdateFeaturesRequest.FeatureUpdateKey(
-            feature=ELIGIBLE_LEADER_REPLICAS, max_version_level=1, upgrade_type=UPGRADE
+            feature=feature, max_version_level=level, upgrade_type=upgrade_type
         )
         answer = await self._any(UpdateFeaturesRequest(timeout_ms=REQUEST_MS, feature_updates=[update]))
         check(answer.error_code)

@@ -148,9 +148,11 @@ class Admin(Client):
         request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
         await self._repeat(request, lambda answer: answer.responses[0].error_code)
 
-    async def lower(self, feature: str) -> None:
-        """Lowers a feature to level 0."""
-        update = UpdateFeaturesRequest.FeatureUpdateKey(feature=feature, max_version_level=0, upgrade_type=DOWNGRADE)
+    async def lower(self, feature: str, level: int = 0) -> None:
+        """Lowers a feature to a level."""
+        update = UpdateFeaturesRequest.FeatureUpdateKey(
+            feature=feature, max_version_level=level, upgrade_type=DOWNGRADE
+        )
         request = UpdateFeaturesRequest(timeout_ms=REQUEST_MS, feature_updates=[update])
         await self._repeat(request, lambda answer: answer.error_code)
 

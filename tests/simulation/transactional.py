@@ -11,14 +11,20 @@ from typing import Any
 
 from barnabas.errors import DuplicateSequenceNumber, KafkaError
 from barnabas.records.builder import build_batch
+from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.produce import ProduceRequest
 from tests.history.records import FAIL, INFO, OK, TRANSACTION, Operation, Send
 from tests.simulation.clients import REQUEST_MS, Place, check
 from tests.simulation.coordinated import TRANSACTIONS, CoordinatedClient, top_error
+from tests.simulation.generations import Generation, of_older
 
 RATE_S = 0.2
+LOOKS = 0.3
+"""The share of transactions before which a producer sees the features of a broker, as it does with a new connection."""
 
 
 class TransactionalProducer(CoordinatedClient):
@@ -26,15 +32,21 @@ class TransactionalProducer(CoordinatedClient):
 
     A failed transaction is aborted by InitProducerId, as clients do. A commit with an unknown outcome is recorded as
     one that may have taken effect.
+
+    :param follows: whether it uses the newer generation of the protocol where the cluster does
     """
 
     coordinator_type = TRANSACTIONS
 
-    def __init__(self, *args: Any, places: list[Place], values: Callable[[], int], timeout_ms: int = 10_000) -> None:
+    def __init__(
+        self, *args: Any, places: list[Place], values: Callable[[], int], follows: bool, timeout_ms: int = 10_000
+    ) -> None:
         super().__init__(*args)
         self.places, self.values, self.timeout_ms = places, values, timeout_ms
+        self.generation = Generation(follows=follows)
         self.producer_id, self.epoch = -1, -1
         self.sequences: dict[Place, int] = defaultdict(int)
+        self.added: set[Place | str] = set()  #: partitions and groups that were added to the transaction
         self.coordinator_key = self.name
 
     async def run(self) -> None:
@@ -51,8 +63,24 @@ class TransactionalProducer(CoordinatedClient):
 
     async def init(self) -> None:
         """Ends what is open, and begins anew. :raises KafkaError: it cannot"""
-        request = InitProducerIdRequest(transactional_id=self.name, transaction_timeout_ms=self.timeout_ms)
+        await self._init(-1, -1)
+        if self.generation.follows:
+            await self.insist(self._learn)
+
+    async def _init(self, producer_id: int, epoch: int) -> None:
+        request = InitProducerIdRequest(
+            transactional_id=self.name,
+            transaction_timeout_ms=self.timeout_ms,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+        )
         self._go_on(await self.insist(lambda: self.ask_coordinator(request, top_error)))
+
+    async def _learn(self) -> None:
+        """Learns the cluster's features of some broker. :raises KafkaError: it does not answer"""
+        answer = await self.ask(self.random.choice(self.brokers), ApiVersionsRequest())
+        check(answer.error_code)
+        self.generation.learn(answer)
 
     def _go_on(self, answer: Any) -> None:
         if (answer.producer_id, answer.producer_epoch) != (self.producer_id, self.epoch):
@@ -60,6 +88,20 @@ class TransactionalProducer(CoordinatedClient):
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
 
     # ------------------------------------------------------------ transactions
+
+    async def begin(self) -> None:
+        """Gets ready for the next transaction: the newer generation begins with another epoch (KIP-360).
+
+        :raises KafkaError: it cannot
+        """
+        self.added.clear()
+        generation = self.generation
+        if not generation.follows or self.random.random() > LOOKS:
+            return
+        was_newer = generation.is_newer
+        await self.insist(self._learn)
+        if generation.is_newer and not was_newer:
+            await self._init(self.producer_id, self.epoch)
 
     @contextmanager
     def transaction(self) -> Iterator[Operation]:
@@ -74,6 +116,7 @@ class TransactionalProducer(CoordinatedClient):
 
     async def _work(self) -> None:
         """Runs one transaction. :raises KafkaError: it has failed, or its outcome is unknown"""
+        await self.begin()
         with self.transaction() as operation:
             for _ in range(self.random.choice((1, 2, 3, 5))):
                 place = self.random.choice(self.places)
@@ -95,6 +138,8 @@ class TransactionalProducer(CoordinatedClient):
             is_transactional=True,
         )
         self.sequences[place] += len(sends)
+        if not self.generation.is_newer and place not in self.added:
+            await self._add(place)
         base_offset = await self.insist(lambda: self._produce(place, bytes(data)))
         for index, send in enumerate(sends):
             send.offset = base_offset + index if base_offset >= 0 else -1
@@ -104,8 +149,12 @@ class TransactionalProducer(CoordinatedClient):
         part = ProduceRequest.TopicProduceData.PartitionProduceData(index=place[1], records=memoryview(data))
         try:
             leader = await self.leader(*place)
-            topic = ProduceRequest.TopicProduceData(topic_id=self.topic_ids[place[0]], partition_data=[part])
+            topic = ProduceRequest.TopicProduceData(
+                name=place[0], topic_id=self.topic_ids[place[0]], partition_data=[part]
+            )
             request = ProduceRequest(transactional_id=self.name, acks=-1, timeout_ms=REQUEST_MS, topic_data=[topic])
+            if not self.generation.is_newer:
+                of_older(request)
             response = (await self.ask(leader, request)).responses[0].partition_responses[0]
             if response.error_code == DuplicateSequenceNumber.code:
                 return -1
@@ -120,8 +169,42 @@ class TransactionalProducer(CoordinatedClient):
         request = EndTxnRequest(
             transactional_id=self.name, producer_id=self.producer_id, producer_epoch=self.epoch, committed=committed
         )
+        is_newer = self.generation.is_newer
+        if not is_newer:
+            of_older(request)
         if committed:
             operation.commit_at, operation.outcome = self.loop.now, INFO
-        self._go_on(await self.insist(lambda: self.ask_coordinator(request, top_error)))
+        answer = await self.insist(lambda: self.ask_coordinator(request, top_error))
+        if is_newer:
+            self._go_on(answer)
         if committed:
             operation.outcome = OK
+
+    # ------------------------------------------------------------ what the older generation adds by itself
+
+    async def _add(self, place: Place) -> None:
+        """Adds a partition to the transaction. :raises KafkaError: it is not known to be in it"""
+        topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=place[0], partitions=[place[1]])
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.name,
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=self.epoch,
+            v3_and_below_topics=[topic],
+        )
+        await self.insist(lambda: self.ask_coordinator(of_older(request), _partition_error))
+        self.added.add(place)
+
+    async def add_group(self, group: str) -> None:
+        """Adds the offsets of a group to the transaction. :raises KafkaError: they are not known to be in it"""
+        if self.generation.is_newer or group in self.added:
+            return
+        request = AddOffsetsToTxnRequest(
+            transactional_id=self.name, producer_id=self.producer_id, producer_epoch=self.epoch, group_id=group
+        )
+        await self.insist(lambda: self.ask_coordinator(of_older(request), top_error))
+        self.added.add(group)
+
+
+def _partition_error(answer: Any) -> int:
+    """Returns the error of the only partition of an AddPartitionsToTxn."""
+    return int(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from tests.history.records import Send
 from tests.simulation.clients import Place
+from tests.simulation.generations import of_older
 from tests.simulation.groups import GroupMember
 from tests.simulation.transactional import TransactionalProducer
 
@@ -40,11 +41,13 @@ class Transforms:
             offset = reader.positions[place] = reader.found[MOST][1]
             del member.readers[place]  # it reads the others again, as another reader
         is_committed = chance.random() < 0.8
+        await producer.begin()
         with producer.transaction() as operation:
             for _, _, value in reader.found[:MOST]:
                 output = chance.choice(self.outputs)
                 send = Send(f"{output[0]}-{output[1]}", self.values(), source=value)
                 await producer.send(output, [send], operation)
+            await producer.add_group(member.group.name)
             await producer.insist(lambda: self._commit(member, place, offset))
             await producer.end(operation, committed=is_committed)
         if is_committed:
@@ -65,6 +68,8 @@ class Transforms:
             producer_epoch=self.producer.epoch,
             generation_id_or_member_epoch=member.epoch,
             member_id=member.member_id,
-            topics=[kind(topic_id=member.topic_ids[place[0]], partitions=[partition])],
+            topics=[kind(name=place[0], topic_id=member.topic_ids[place[0]], partitions=[partition])],
         )
+        if not self.producer.generation.is_newer:
+            of_older(request)
         await member.ask_coordinator(request, lambda answer: answer.topics[0].partitions[0].error_code)

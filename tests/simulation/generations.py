@@ -1,0 +1,51 @@
+"""The two generations of the protocol of transactions, and which of them a producer uses (KIP-890).
+
+Knows nothing of transactions. The rules are those of Apache Kafka's ``TransactionManager`` and ``ApiVersions``.
+"""
+
+from typing import Any, TypeVar
+
+from barnabas.cluster.features import TRANSACTION_VERSION
+from barnabas.transactions.transaction import EPOCH_RISES
+from barnabas.wire.message import Request
+from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from barnabas.wire.messages.end_txn import EndTxnRequest
+from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from barnabas.wire.schema import Versions
+
+AnyRequest = TypeVar("AnyRequest", bound=Request)
+
+OLDER: dict[type[Request], int] = {
+    AddOffsetsToTxnRequest: 4,
+    AddPartitionsToTxnRequest: 3,
+    EndTxnRequest: 4,
+    ProduceRequest: 11,
+    TxnOffsetCommitRequest: 4,
+}
+"""The newest versions of the older generation."""
+
+
+def of_older(request: AnyRequest) -> AnyRequest:
+    """Returns the request, which is sent in a version of the older generation at most."""
+    vars(request)["versions"] = Versions(request.versions.first, OLDER[type(request)])
+    return request
+
+
+class Generation:
+    """The generation that a producer uses: the newer one if it knows that the cluster's ``transaction.version`` is 2.
+
+    :param follows: whether the producer knows the newer generation
+    """
+
+    def __init__(self, *, follows: bool) -> None:
+        self.follows, self.is_newer = follows, False
+        self._features_epoch = -1
+
+    def learn(self, answer: Any) -> None:
+        """Takes the finalized features from a response to ApiVersions. Brokers may lag: the newest ones count."""
+        if answer.finalized_features_epoch > self._features_epoch:
+            self._features_epoch = answer.finalized_features_epoch
+            levels = {each.name: each.max_version_level for each in answer.finalized_features}
+            self.is_newer = levels.get(TRANSACTION_VERSION, 0) >= EPOCH_RISES
