@@ -168,9 +168,9 @@ class Followers:
     # ------------------------------------------------------------ metadata
 
     def lead(self, image: PartitionImage) -> None:
-        """Updates replicas and ISR from the metadata. Proposals in flight are dropped."""
-        if image.partition_epoch < self.partition_epoch:
-            return  # the controller's response has arrived before its records
+        """Updates replicas and ISR from the metadata. Newer metadata drop the proposal in flight."""
+        if image.partition_epoch <= self.partition_epoch:
+            return  # the controller's response has arrived before its records; a proposal after it counts already
         followers = [broker_id for broker_id in image.replicas if broker_id != self._node_id]
         self._replicas = {each: self._replicas.get(each) or Replica(each) for each in followers}
         self._commit(image.isr, image.partition_epoch)

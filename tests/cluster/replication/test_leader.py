@@ -216,6 +216,20 @@ def test_metadata_that_comes_after_the_answer_changes_nothing():
     assert leader.isr == (1, 2, 3)
 
 
+def test_the_records_of_a_change_do_not_drop_the_next_one():
+    leader = Leader(IN_SYNC._replace(isr=(1,)))
+    leader.fetch(2, 0)
+    leader.leading.commit()
+    leader.fetch(3, 0)  # the next change is on its way
+    leader.partition.become_leader(IN_SYNC._replace(isr=(1, 2), partition_epoch=IN_SYNC.partition_epoch + 1))
+    leader.leading.clock.advance(leader.leading.lag_time_max + 1)
+    leader.append()
+    leader.fetch(2, 1)
+    assert leader.high_watermark == 0
+    leader.leading.commit()
+    assert (leader.isr, leader.high_watermark) == ((1, 2, 3), 0)
+
+
 def test_an_answer_that_comes_after_newer_metadata_changes_nothing():
     leader = Leader(IN_SYNC._replace(isr=(1, 2)))
     leader.fetch(3, 0)
