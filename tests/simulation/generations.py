@@ -7,12 +7,14 @@ from typing import Any, TypeVar
 
 from barnabas.cluster.features import TRANSACTION_VERSION
 from barnabas.transactions.transaction import EPOCH_RISES
+from barnabas.wire.frames import decode_request
 from barnabas.wire.message import Request
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 from barnabas.wire.schema import Versions
 
 AnyRequest = TypeVar("AnyRequest", bound=Request)
@@ -31,6 +33,22 @@ def of_older(request: AnyRequest) -> AnyRequest:
     """Returns the request, which is sent in a version of the older generation at most."""
     vars(request)["versions"] = Versions(request.versions.first, OLDER[type(request)])
     return request
+
+
+def is_ambiguous(data: bytes) -> bool:
+    """Returns whether the message is a request of the older generation that nobody could recognize if it were late.
+
+    If its sender has sent it again by another connection, the producer's next transaction may be open, and has the same
+    epoch: a marker would end it, and offsets would be committed with it, in Apache Kafka, too (KIP-890, KIP-1228).
+    """
+    key = int.from_bytes(data[4:6])
+    if key == TxnOffsetCommitRequest.api_key:
+        return int.from_bytes(data[6:8]) <= OLDER[TxnOffsetCommitRequest]
+    if key != WriteTxnMarkersRequest.api_key:
+        return False
+    request = decode_request(data[4:], {key: WriteTxnMarkersRequest}).request
+    assert isinstance(request, WriteTxnMarkersRequest)
+    return any(marker.transaction_version < EPOCH_RISES for marker in request.markers)
 
 
 class Generation:

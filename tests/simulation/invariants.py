@@ -6,7 +6,8 @@ Reads the nodes, and changes nothing. The rules are Raft's for the metadata log,
 - committed records are equal at the same offset on all nodes that know them to be committed, and the leader of the
 newest epoch has all of them;
 - a majority of the voters has what is committed, since their set is this one (KIP-853);
-- the high watermark of a running node never decreases, and no log is truncated below it;
+- the high watermark of a running node never decreases, and no log is truncated below it; where a power cut may have
+undone a truncation, these and the comparison begin when the process has been in sync;
 - all replicas of the maximal ISR have all committed records, unless the controller refuses them (KIP-903);
 - leader epochs and partition epochs increase; the ISR consists of replicas; the leader is in it; none is fenced, but
 for the last one of a partition without a leader;
@@ -52,6 +53,7 @@ class Known:
         self.image: MetadataImage | None = None
         self.epochs: dict[Place, int] = {}
         self.voter: tuple[object, ...] = ()  #: as of the last check
+        self.joined: set[Place] = set()  #: the partitions in whose ISR it has been
 
 
 class Invariants:
@@ -216,11 +218,23 @@ class Invariants:
             if before.get(place) != state and not log.is_offline:
                 before[place] = state
                 changed.add(place)
-                self._check_partition(node, partition, place, known)
+                self._check_partition(node, broker, partition, place, known)
 
-    def _check_partition(self, node: SimulatedNode, partition: Partition, place: Place, known: Known) -> None:
+    @staticmethod
+    def _has_joined(broker: Broker, place: Place, known: Known) -> bool:
+        """Returns whether the process has been in sync. Before, a power cut may have undone a truncation of its log."""
+        if place not in known.joined and is_registered(broker, broker.image):
+            state = broker.image.partition(*place)
+            if state is not None and broker.node_id in state.isr:
+                known.joined.add(place)
+        return place in known.joined
+
+    def _check_partition(
+        self, node: SimulatedNode, broker: Broker, partition: Partition, place: Place, known: Known
+    ) -> None:
         log = partition.log
-        self._check_log(node, log, place, log.high_watermark, known)
+        if not node.has_forgotten or self._has_joined(broker, place, known):
+            self._check_log(node, log, place, log.high_watermark, known)
         if partition.leader_epoch < known.epochs.get(place, -1):
             raise Broken(f"the leader epoch of {name(place)} goes back to {partition.leader_epoch} on {node.id}")
         known.epochs[place] = partition.leader_epoch

@@ -158,6 +158,8 @@ class Stream(asyncio.Transport):
             return
         if self.sent:
             data = self.sent.popleft()
+            if data and not self.is_open and not self.is_accepted and network.ends_with_sender(data):
+                return
             network.note(self, data)
             self.other.arrived(data)
 
@@ -195,6 +197,8 @@ class Network:
         self.late_s = 0.5
         self.late_rules: list[Callable[[Stream, bytes], float]] = []  #: the delay of a message in seconds
         self.watchers: list[Callable[[Stream, bytes], object]] = []  #: called with each message when it is sent
+        self.ends_with_sender: Callable[[bytes], bool] = lambda data: False
+        """Returns whether a request is lost when its sender closes the connection before it has arrived."""
         self.messages = 0
         self.hash = hashlib.blake2b(digest_size=16)
         self._next_port = 40_000

@@ -93,6 +93,7 @@ class SimulatedNode:
         self.starting: asyncio.Task[None] | None = None
         self.files = self._watched(FaultyFiles(clock=self.clock))
         self.disk = 0  #: how often another disk was put in
+        self.has_forgotten = False  #: whether a power cut has removed unsynced changes, such as truncations
 
     @property
     def disk_error(self) -> tuple[int, tuple[str, ...]] | None:
@@ -193,6 +194,7 @@ class SimulatedNode:
         if life is None:
             return
         life.is_dead = True
+        self.has_forgotten |= power_cut
         self.network.kill(life)
         self.files = self._watched(self.files.survivor(power_cut=power_cut, chance=self.random))
 

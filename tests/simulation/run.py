@@ -17,6 +17,7 @@ from tests.history.records import History
 from tests.simulation.casts import Cast
 from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
 from tests.simulation.faults import Fault, Faults
+from tests.simulation.generations import is_ambiguous
 from tests.simulation.invariants import Broken, Invariants
 from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
 from tests.simulation.plans import KINDS, plan
@@ -77,6 +78,7 @@ class Run:
         is_dynamic = (is_chosen if is_dynamic is None else is_dynamic) and len(roles) - roles.count(BROKER) > 1
         chance = Random(self.random.getrandbits(64))
         self.cluster = SimulatedCluster(self.loop, chance, roles, is_dynamic=is_dynamic, trace=trace)
+        self.cluster.network.ends_with_sender = is_ambiguous
         self.invariants = Invariants(self.cluster)
         self.cast = Cast(self.cluster, self.outcome.history, self._chance())
 
