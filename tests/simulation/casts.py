@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, TRANSACTION_VERSION
+from barnabas.errors import KafkaError
 from tests.history.records import History, Transform
 from tests.simulation.changes import Changer
 from tests.simulation.clients import PAUSE_S, Admin, Client, Consumer, Place, Producer
@@ -138,7 +139,10 @@ class Cast:
             self.history.stuck |= {f"{place[0]}-{place[1]}": reason for place, reason in stuck.items()}
         if self._transforming is not None:
             client = self._new(OffsetsClient, "end-offsets", group=self._transforming)
-            offsets = await self._as(client, client.offsets())
+            try:
+                offsets = await self._as(client, client.offsets())
+            except KafkaError as error:
+                raise AssertionError(f"the offsets of {self._transforming.name} stay unknown: {error!r}") from error
             committed_offsets = {f"{topic}-{index}": offset for (topic, index), offset in offsets.items()}
             outputs = [f"{topic}-{index}" for topic, index in self.places if topic in TOTALS]
             self.history.transforms.append(Transform(list(committed_offsets), outputs, committed_offsets))

@@ -14,6 +14,7 @@ from barnabas.broker.marker_sender import MarkerSender
 from barnabas.cluster.controller import heartbeat_decisions, isr_decisions
 from barnabas.cluster.controller.controller import Controller
 from barnabas.cluster.controller.partition_changes import Terms
+from barnabas.cluster.features import TRANSACTION_VERSION
 from barnabas.cluster.quorum.elections import Elections, Leader
 from barnabas.cluster.quorum.quorum_state import QuorumState
 from barnabas.cluster.quorum.raft_voter import RaftVoter
@@ -28,6 +29,7 @@ from barnabas.offsets.group_offsets import GroupOffsets
 from barnabas.share.partition import SharePartition
 from barnabas.transactions import shard
 from barnabas.transactions.completion import Completion
+from barnabas.transactions.transaction import Transaction
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -260,6 +262,27 @@ def end_whatever_is_open(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(shard, "outcome", outcome)
 
 
+def accept_late_markers(patch: pytest.MonkeyPatch) -> None:
+    """A marker of the newer generation ends a transaction whose records have its epoch (KIP-1228)."""
+    patch.setattr(ProducerState, "check_end", lambda self, *_: None)
+
+
+def ignore_connections(patch: pytest.MonkeyPatch) -> None:
+    """Requests of the older generation count, even if their producer has a newer connection."""
+    patch.setattr(Transaction, "check_session", lambda self, producer: None)
+
+
+def mark_by_the_level(patch: pytest.MonkeyPatch) -> None:
+    """The cluster's transaction.version, not the producer's generation, decides how a marker is checked (KIP-1228)."""
+    proper = MarkerSender.send
+
+    def send(self: MarkerSender, marker: Any, partitions: Any, done: Any) -> None:
+        level = self._image().features.get(TRANSACTION_VERSION, 0)
+        proper(self, marker._replace(transaction_version=level), partitions, done)
+
+    patch.setattr(MarkerSender, "send", send)
+
+
 def lose_markers(patch: pytest.MonkeyPatch) -> None:
     """One marker of twenty is acknowledged without being written."""
     proper, turn = MarkerSender.send, itertools.count(1)
@@ -376,6 +399,9 @@ MISTAKES: dict[str, Plant] = {
         show_aborted,
         show_what_is_open,
         end_whatever_is_open,
+        accept_late_markers,
+        ignore_connections,
+        mark_by_the_level,
         lose_markers,
         forget_what_was_decided,
         never_resign,
