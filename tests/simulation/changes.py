@@ -9,7 +9,6 @@ from typing import Any
 from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, TRANSACTION_VERSION
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
-from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
@@ -17,7 +16,7 @@ from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterCon
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest
 from barnabas.wire.types import ZERO_UUID
-from tests.simulation.clients import DOWNGRADE, PAUSE_S, REQUEST_MS, SET, Client, Place, check
+from tests.simulation.clients import DOWNGRADE, PAUSE_S, REQUEST_MS, SET, Client, Place, ask_versions, check
 
 TOPIC = 2
 """The resource type of topics."""
@@ -130,7 +129,7 @@ class Changer(Client):
 
     async def _change_level(self) -> None:
         """Changes the level of ``transaction.version``, to which producers adapt (KIP-890, KIP-1022)."""
-        answer = await self._any(ApiVersionsRequest())
+        answer = await self._any(ask_versions())
         check(answer.error_code)
         levels = {each.name: each.max_version_level for each in answer.finalized_features}
         now = levels.get(TRANSACTION_VERSION, 0)

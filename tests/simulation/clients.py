@@ -24,6 +24,7 @@ from barnabas.records.batch import batches
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.wire.message import Request
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
@@ -125,6 +126,11 @@ def check(code: int) -> None:
     """Raises the error of that code, if it is one."""
     if code != NONE:
         raise error_of(code) or KafkaError()
+
+
+def ask_versions() -> ApiVersionsRequest:
+    """Returns a request whose response has the finalized features of the cluster."""
+    return ApiVersionsRequest(client_software_name="simulation", client_software_version="1")
 
 
 class Admin(Client):

@@ -13,12 +13,11 @@ from barnabas.errors import DuplicateSequenceNumber, KafkaError
 from barnabas.records.builder import build_batch
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
-from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.produce import ProduceRequest
 from tests.history.records import FAIL, INFO, OK, TRANSACTION, Operation, Send
-from tests.simulation.clients import REQUEST_MS, Place, check
+from tests.simulation.clients import REQUEST_MS, Place, ask_versions, check
 from tests.simulation.coordinated import TRANSACTIONS, CoordinatedClient, top_error
 from tests.simulation.generations import Generation, of_older
 
@@ -78,7 +77,7 @@ class TransactionalProducer(CoordinatedClient):
 
     async def _learn(self) -> None:
         """Learns the cluster's features of some broker. :raises KafkaError: it does not answer"""
-        answer = await self.ask(self.random.choice(self.brokers), ApiVersionsRequest())
+        answer = await self.ask(self.random.choice(self.brokers), ask_versions())
         check(answer.error_code)
         self.generation.learn(answer)
 
