@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from barnabas.errors import KafkaError
-from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.leader_epochs import UNDEFINED, LeaderEpochs
 from barnabas.log.limits import MAX_RELATIVE_OFFSET
 from barnabas.log.offset_index import OffsetIndex
 from barnabas.log.producer_state import BATCHES_KEPT, ProducerState
@@ -59,8 +59,8 @@ class SegmentCheck:
     """The check of one segment. Adds the epochs and producers of its batches to ``epochs`` and ``producers``."""
 
     __slots__ = (
-        "_expectations", "_in_transaction", "_indexed", "_recent", "aborted", "epochs", "expected", "index", "latest",
-        "latest_offset", "producers", "segment", "time_index",
+        "_expectations", "_in_transaction", "_indexed", "_recent", "aborted", "epoch", "epochs", "expected", "index",
+        "latest", "latest_offset", "producers", "segment", "time_index",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +73,7 @@ class SegmentCheck:
     ) -> None:
         self.segment = segment
         self.expected = expected  #: the offset after the last good record; initially that of the first record
+        self.epoch = UNDEFINED  #: the leader epoch of the last good batch
         self.epochs = epochs
         self.producers = producers
         self.index, self.time_index = OffsetIndex(segment.base_offset), TimeIndex(segment.base_offset)
@@ -123,7 +124,7 @@ class SegmentCheck:
         index, interval, indexed = self.index, self.segment.index_interval, self._indexed - position
         expected, most, epoch_now = self.expected, self.segment.base_offset + MAX_RELATIVE_OFFSET, self.epochs.latest
         latest, recent, in_transaction = self.latest, self._recent, self._in_transaction
-        at, end, reason = 0, size - HEADER_SIZE, None
+        at, end, reason, last_epoch = 0, size - HEADER_SIZE, None, self.epoch
         while at <= end:
             header = read_header(piece, at)
             base_offset, length, epoch, magic, crc, attributes, delta, timestamp, producer_id = header
@@ -155,11 +156,11 @@ class SegmentCheck:
             if epoch > epoch_now:
                 self.epochs.replay(epoch, base_offset)
                 epoch_now = epoch
-            at, expected = behind, last_offset + 1
+            at, expected, last_epoch = behind, last_offset + 1, epoch
         for positions in recent.values():
             self._add_to_producers(piece, positions)
         recent.clear()
-        self.expected, self.latest, self._indexed = expected, latest, position + indexed
+        self.expected, self.latest, self._indexed, self.epoch = expected, latest, position + indexed, last_epoch
         return at, reason
 
     # ------------------------------------------------------------ producers

@@ -114,6 +114,7 @@ class _Loader:
         self.may_have_gaps = config.compacts
         self.snapshots: list[int] = []
         self.next_offset = 0
+        self.last_epoch = leader_epochs.UNDEFINED  # of the last batch that recovery has checked
 
     def open(self, topic: str, partition: int, clean: bool, log_start_offset: int) -> PartitionLog:
         sizes = swapping.complete_swaps(self.files, self.directory)
@@ -127,7 +128,10 @@ class _Loader:
         log_start_offset = max(log_start_offset, self.segments[0].base_offset)
         is_known = clean and epochs_known and self.first_unindexed is None
         if not (is_known and self.find_end() and self.find_producers(log_start_offset)):
-            self.recover(self.first_to_recover(clean) if epochs_known else 0, log_start_offset)
+            first = self.first_to_recover(clean) if epochs_known else 0
+            self.recover(first, log_start_offset)
+            if self.epochs.epoch_of(self.next_offset - 1) > self.last_epoch != leader_epochs.UNDEFINED:
+                self.recover_epochs(first, log_start_offset)
             clean = False
         if self.next_offset < log_start_offset:
             logger.warning(
@@ -275,6 +279,19 @@ class _Loader:
         if self.epochs.entries != epochs_before:
             self.epochs.write()
 
+    def recover_epochs(self, first: int, log_start_offset: int) -> None:
+        """Recovers the log with the epochs of its batches.
+
+        A power cut has undone a truncation: the log ends with batches of a former leader. The newer file
+        ``leader-epoch-checkpoint`` has the epoch of those that were written in their place. With it, a follower would
+        not learn that its log differs from the leader's.
+        """
+        base = self.segments[first].base_offset
+        logger.warning("%s ends with epoch %d: a truncation was undone", self.directory, self.last_epoch)
+        self.epochs.entries = [each for each in self.epochs.entries if each[0] <= self.last_epoch and each[1] < base]
+        self.recover(first, log_start_offset)
+        self.epochs.write()
+
     def cut(self, number: int, damage: Damage) -> None:
         """Cuts segment ``number`` at the damage, and deletes the segments after it."""
         segment = self.segments[number]
@@ -306,6 +323,8 @@ class _Loader:
         damage = check.run()
         segment.replace_indexes(check.index, check.time_index, check.latest, check.latest_offset)
         segment.transactions.replace(check.aborted)
+        if check.epoch != leader_epochs.UNDEFINED:
+            self.last_epoch = check.epoch
         return damage, check.expected
 
     def wrong_end(self, number: int, end: int) -> Damage | None:

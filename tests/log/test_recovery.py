@@ -444,3 +444,33 @@ def test_appending_to_a_directory_of_apache_kafka(golden):
     )
     assert fresh.base_offset == 205
     assert [batch.base_offset for batch in batches(log.read(205, 1000, up_to=207, minimum_one=True))] == [205]
+
+
+def test_an_undone_truncation_does_not_keep_the_epochs_after_it(memory_tool):
+    """The epochs were written after it: they must not say that the old records are those of the new leader."""
+    tool = memory_tool
+    log = tool.create()
+    tool.append(log, 5)
+    tool.append(log, 1)  # only this broker has it, and another one leads
+    before = tool.files.read(tool.path(LOG))
+    log.truncate_to(5)
+    tool.append(log, 3, epoch=1)
+    tool.append(log, 1, epoch=2)
+    assert log.leader_epochs.entries == [(0, 0), (1, 5), (2, 8)]
+    tool.overwrite(LOG, before)
+    again = tool.open()
+    assert (again.log_end_offset, again.leader_epochs.entries, again.latest_epoch) == (6, [(0, 0)], 0)
+    assert tool.open().leader_epochs.entries == [(0, 0)]
+
+
+def test_an_undone_truncation_to_an_epoch_between_the_others(memory_tool):
+    tool = memory_tool
+    log = tool.create()
+    tool.append(log, 5)
+    tool.append(log, 2, epoch=1)
+    before = tool.files.read(tool.path(LOG))
+    log.truncate_to(5)
+    tool.append(log, 2, epoch=2)
+    assert log.leader_epochs.entries == [(0, 0), (2, 5)]
+    tool.overwrite(LOG, before)
+    assert tool.open().leader_epochs.entries == [(0, 0), (1, 5)]
