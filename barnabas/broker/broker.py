@@ -141,6 +141,7 @@ class Broker(Node):
         if not self.log_manager.online_directories:
             raise LogDirectoryError("None of the log directories can be used any more")
         registration = self._registration(endpoints)
+        self.hosting.incarnation_id = registration.incarnation_id
         if self.config.is_controller:
             # Without a listener of its own, the controller has the address of the broker.
             self._register_controller(

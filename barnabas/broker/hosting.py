@@ -21,6 +21,7 @@ from barnabas.cluster.image.image import (
     PartitionImage,
     TopicImage,
 )
+from barnabas.cluster.quorum.client import NO_NODE
 from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.topic_names import CLUSTER_METADATA, INTERNAL
 from barnabas.config import BrokerConfig
@@ -57,6 +58,8 @@ class Hosting:
         self._fetchers: ReplicaFetchers | None = None  #: None where no other node leads
         self._isr_changes: IsrChanges | None = None  #: None where no partition has followers
         self._read_traffic: Callable[[Partition], object] | None = None
+        self.incarnation_id: bytes | None = None  #: of this process, in its registration
+        self._is_known = False  # whether the metadata have had that
         #: Called when replicas that were new in earlier changes of the metadata have all got their logs.
         self.on_hosted: Callable[[], object] = lambda: None
         self._new_replicas = NewReplicas(
@@ -137,7 +140,12 @@ class Hosting:
                 partition = self.partitions_by_id.get((topic.id, index))
                 if partition is not None:
                     self._remove(partition, UnknownTopicOrPartition())
-        self._host_changed(image, delta, config)
+        if not self._is_known and self._has_registered(image):
+            self._is_known = True
+            self._host_changed(image, delta, config)
+            self._lead_late()
+        else:
+            self._host_changed(image, delta, config)
         changed = {name for kind, name in delta.configs if kind == TOPIC_RESOURCE} & image.topics_by_name.keys()
         for name in image.topics_by_name if all_changed else changed:
             self._configure(image.topics_by_name[name], image, config)
@@ -213,12 +221,33 @@ class Hosting:
                 if self._read_traffic is not None:
                     partition.count_traffic()
                 self.partitions[topic.name, index] = self.partitions_by_id[topic.id, index] = partition
-            if of_image.leader == self._node_id:
+            if of_image.leader == self._node_id and self._may_lead(of_image):
                 self._stop_fetching(partition)
                 partition.become_leader(of_image)
             else:
                 partition.become_follower(of_image)
                 self._fetch(partition, of_image)
+
+    # ------------------------------------------------------------ what an earlier process led
+
+    def _has_registered(self, image: MetadataImage) -> bool:
+        own = image.brokers.get(self._node_id)
+        return own is not None and own.incarnation_id == self.incarnation_id
+
+    def _may_lead(self, of_image: PartitionImage) -> bool:
+        """Returns whether this process is the leader. Before its registration, an earlier one of this broker is.
+
+        A power cut may have taken records from its log since: as a leader it would begin its epoch at another offset
+        than it has begun, and as a follower find no difference from the next leader's log. An Apache Kafka broker
+        applies no metadata before its registration (``BrokerLifecycleManager.initialCatchUpFuture``).
+        """
+        return self._is_known or len(of_image.replicas) == 1
+
+    def _lead_late(self) -> None:
+        """Leads what this broker led before its registration, and leads still."""
+        for partition in self.partitions.values():
+            if not partition.leads and partition.image.leader == self._node_id:
+                partition.become_leader(partition.image)
 
     def _has_no_log(self, of_image: PartitionImage) -> bool:
         """Returns whether the replica is new: no directory, online or offline, can have a log of it.
@@ -241,7 +270,7 @@ class Hosting:
         A broker in a controlled shutdown that has left the ISR does not join it again
         (``ReplicaManager.applyLocalFollowersDelta``).
         """
-        if of_image.leader < 0 or partition.log.is_offline or self._is_leaving(of_image):
+        if of_image.leader in (NO_NODE, self._node_id) or partition.log.is_offline or self._is_leaving(of_image):
             self._stop_fetching(partition)
             return
         if self._fetchers is None:

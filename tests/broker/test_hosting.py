@@ -3,6 +3,7 @@
 import pytest
 
 import barnabas.testing
+from barnabas.broker import Broker
 from barnabas.broker.hosting import AT_ONCE
 from barnabas.clock import ManualClock
 from barnabas.cluster.controller.commands.topics import CreateTopics, DeleteTopics, NewTopic
@@ -11,7 +12,9 @@ from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.config import BrokerConfig
 from barnabas.errors import NotLeaderOrFollower, UnknownTopicOrPartition
 from barnabas.log.files import MemoryFiles
+from barnabas.testing.faults import FaultyFiles
 from tests.broker.opening import opened
+from tests.registering import heartbeat, registration
 
 TOTAL = 3 * AT_ONCE
 
@@ -132,3 +135,23 @@ def test_replicas_that_wait_when_the_node_stops_get_their_logs_at_its_start(host
     assert hosting.count("many") < TOTAL
     hosting.open()
     assert hosting.count("many") == TOTAL
+
+
+def test_what_an_earlier_process_led_is_not_led_before_the_registration(hosting, monkeypatch):
+    """Its log may have lost records, and the epoch would begin at another offset. Nobody else has a sole replica."""
+    hosting.files = FaultyFiles(clock=hosting.clock)
+    hosting.open()
+    hosting.submit(registration(2, cluster_id=hosting.broker.cluster_id))
+    hosting.submit(heartbeat(2, hosting.broker.image.brokers[2].epoch, metadata_offset=1 << 40))
+    hosting.submit(CreateTopics([NewTopic("pair", assignments=[(0, (1, 2))]), NewTopic("sole", 1, 1)]))
+    assert hosting.broker.partition("pair", 0).leads
+    hosting.files = hosting.files.survivor()
+    monkeypatch.setattr(Broker, "register", lambda *_: None)
+    broker = hosting.open()
+    pair = broker.partition("pair", 0)
+    assert (pair.image.leader, pair.leads, pair.log.leader_epochs.entries) == (1, False, [])
+    assert {each.topic: each.leads for each in broker.partitions.values()}["sole"]
+    monkeypatch.undo()
+    broker.register({"PLAINTEXT": 9092})
+    assert pair.leads == (pair.image.leader == 1)
+    assert pair.image.leader_epoch > 0

@@ -136,10 +136,10 @@ class Partition:
         An image of the same epoch may change the ISR, which may advance the high watermark.
         """
         self.image = image
+        is_new_epoch = image.leader_epoch != self.leader_epoch or not self.leads
         if not self.leads and self.traffic is not None:
             self.traffic.begin(self.log)
         self.leads = True
-        is_new_epoch = image.leader_epoch != self.leader_epoch
         if is_new_epoch:
             self.leader_epoch = image.leader_epoch
             with contextlib.suppress(KafkaStorageError):  # the offline log directory was reported
