@@ -143,7 +143,9 @@ def test_what_an_earlier_process_led_is_not_led_before_the_registration(hosting,
     hosting.open()
     hosting.submit(registration(2, cluster_id=hosting.broker.cluster_id))
     hosting.submit(heartbeat(2, hosting.broker.image.brokers[2].epoch, metadata_offset=1 << 40))
-    hosting.submit(CreateTopics([NewTopic("pair", assignments=[(0, (1, 2))]), NewTopic("sole", 1, 1)]))
+    hosting.submit(
+        CreateTopics([NewTopic("pair", assignments=[(0, (1, 2))]), NewTopic("sole", assignments=[(0, (1,))])])
+    )
     assert hosting.broker.partition("pair", 0).leads
     hosting.files = hosting.files.survivor()
     monkeypatch.setattr(Broker, "register", lambda *_: None)
