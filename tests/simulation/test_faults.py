@@ -10,6 +10,7 @@ SECONDS = 8
 ENOUGH_SEEDS = 500
 IN_THE_GATE = 40
 DIRECTED = {
+    "accept_late_markers": {"kinds": ("late requests",)},
     "count_removed_voters": {"is_dynamic": True},
     "forget_an_fsync": {"kinds": ("slow disk", "blackout", "power cut"), "roles": (CONTROLLER,) * 3 + (BROKER,) * 3},
 }
