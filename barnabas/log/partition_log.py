@@ -334,8 +334,7 @@ class PartitionLog:
         if active.size:
             self.segments.rolled_bytes += active.size
             active.seal()
-            snapshot = self.producers.take_snapshot(end)
-            if snapshot is not None:
+            if (snapshot := self.producers.take_snapshot(end)) is not None:
                 self._unsynced.add(snapshot)
         else:
             self.segments.drop_from(len(self.segments) - 1)
@@ -591,8 +590,7 @@ class PartitionLog:
             if active.size:
                 active.finish_time_index()
             active.write_indexes()
-            snapshot = self.producers.take_snapshot(self.log_end_offset)
-            if snapshot is not None:
+            if (snapshot := self.producers.take_snapshot(self.log_end_offset)) is not None:
                 self._unsynced.add(snapshot)
 
     def release(self) -> None:
