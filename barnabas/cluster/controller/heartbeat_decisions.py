@@ -39,8 +39,9 @@ def broker_heartbeat(command: BrokerHeartbeat, image: MetadataImage, around: Sur
         after, _ = image.apply(records)
         records += changes(then, State.SHUTDOWN_NOW, after.brokers[broker.id], Terms(after, around))
         then = State.SHUTDOWN_NOW
-    after, _ = image.apply(records)
-    records += taken_offline(broker.id, command.offline_log_dirs, Terms(after, around))
+    if command.offline_log_dirs:
+        after, _ = image.apply(records)
+        records += taken_offline(broker.id, command.offline_log_dirs, Terms(after, around))
     if command.cordoned_log_dirs is not None:
         records += cordoned(broker, command.cordoned_log_dirs, image)
     is_caught_up = command.metadata_offset >= around.heartbeats.registered_offset(broker.id)

@@ -6,6 +6,7 @@ reassignment (KIP-455), leader recovery (KIP-704), directories (KIP-858).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from barnabas.cluster.controller.decision import Surroundings
@@ -14,6 +15,7 @@ from barnabas.cluster.features import DIRECTORIES, ELIGIBLE_LEADER_REPLICAS
 from barnabas.cluster.image.image import NO_LEADER, NO_LEADER_CHANGE, MetadataImage, PartitionImage, TopicImage
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+from barnabas.wire.types import ZERO_UUID
 
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
@@ -35,12 +37,17 @@ class Terms:
         self.image = image
         self.keeps_eligible = bool(image.features.get(ELIGIBLE_LEADER_REPLICAS))
         self.around = around
+        self._min_insync_replicas: dict[str, int] = {}  # of topics; a decision may change all their partitions
+        self._elections: dict[str, int] = {}
 
     def min_insync_replicas(self, topic: TopicImage) -> int:
         """Returns ``min.insync.replicas``, or the number of replicas if that is smaller."""
-        found = self.image.configs_of(TOPIC_RESOURCE, topic.name).get(MIN_INSYNC_REPLICAS)
-        wanted: int = self.around.settings[MIN_INSYNC_REPLICAS] if found is None else int(found)
-        return min(wanted, len(topic.partitions[0].replicas))
+        known = self._min_insync_replicas.get(topic.name)
+        if known is None:
+            found = self.image.configs_of(TOPIC_RESOURCE, topic.name).get(MIN_INSYNC_REPLICAS)
+            wanted: int = self.around.settings[MIN_INSYNC_REPLICAS] if found is None else int(found)
+            known = self._min_insync_replicas[topic.name] = min(wanted, len(topic.partitions[0].replicas))
+        return known
 
     def unclean(self, topic: TopicImage) -> bool:
         """Returns ``unclean.leader.election.enable``."""
@@ -48,12 +55,22 @@ class Terms:
         return bool(self.around.settings[UNCLEAN_ELECTION]) if found is None else found.lower() == "true"
 
     def election(self, topic: TopicImage) -> int:
-        return UNCLEAN if self.unclean(topic) else ONLINE
+        known = self._elections.get(topic.name)
+        if known is None:
+            known = self._elections[topic.name] = UNCLEAN if self.unclean(topic) else ONLINE
+        return known
 
     def may_lead(self, replica: int, partition: PartitionImage) -> bool:
         if replica not in partition.replicas or not is_active(replica, self.image):
             return False
         return has_online_directory(replica, partition, self.image)
+
+
+_changes = attrgetter(
+    "isr", "leader", "replicas", "removing_replicas", "adding_replicas", "leader_recovery_state", "directories",
+    "eligible_leader_replicas", "last_known_elr",
+)  # fmt: skip
+_NO_CHANGES = _changes(PartitionChangeRecord(topic_id=ZERO_UUID))
 
 
 class Elected(NamedTuple):
@@ -96,7 +113,7 @@ class PartitionChange:
         self._record_assignment(record)
         if self.leader_recovery_state != before.leader_recovery_state:
             record.leader_recovery_state = self.leader_recovery_state
-        return None if record == PartitionChangeRecord(partition_id=self._index, topic_id=self._topic.id) else record
+        return record if _changes(record) != _NO_CHANGES else None
 
     # ------------------------------------------------------------ reassignment
 
