@@ -88,12 +88,19 @@ class PartitionChange:
         self.replicas: Sequence[int] = partition.replicas
         self.removing: Sequence[int] = partition.removing
         self.adding: Sequence[int] = partition.adding
-        self.directories = dict(zip(partition.replicas, partition.directories, strict=True))
+        self._directories: dict[int, bytes] | None = None
         self.leader_recovery_state = partition.leader_recovery_state
         self.election = ONLINE
         self.stopped_uncleanly: int | None = None  #: a broker whose log may lack acknowledged records
         self._elr: Sequence[int] = partition.elr
         self._topic, self._index, self._terms = topic, index, terms
+
+    @property
+    def directories(self) -> dict[int, bytes]:
+        """The directory of each replica, to be changed in place."""
+        if self._directories is None:
+            self._directories = dict(zip(self.partition.replicas, self.partition.directories, strict=True))
+        return self._directories
 
     def record(self) -> PartitionChangeRecord | None:
         """Returns the record of the change; None if nothing changes."""
@@ -131,6 +138,9 @@ class PartitionChange:
 
     def _record_assignment(self, record: PartitionChangeRecord) -> None:
         before, image = self.partition, self._terms.image
+        is_assigned_anew = self.replicas is not before.replicas or self.removing is not before.removing
+        if not is_assigned_anew and self.adding is before.adding and self._directories is None:
+            return  # most changes are of the ISR or the leader only
         if image.metadata_version >= DIRECTORIES:
             directories = [self.directories.get(each) or default_directory(each, image) for each in self.replicas]
             if tuple(directories) != before.directories:
@@ -207,7 +217,7 @@ class PartitionChange:
     def _record_eligible(self, record: PartitionChangeRecord) -> None:
         if record.isr is not None or not self._terms.keeps_eligible:  # an unclean election, or ELRs are disabled
             self._elr = ()
-        if set(self._elr) != set(self.partition.elr):
+        if self._elr != self.partition.elr and set(self._elr) != set(self.partition.elr):
             record.eligible_leader_replicas = list(self._elr)
 
     def _record_last_known(self, record: PartitionChangeRecord) -> None:

@@ -300,9 +300,10 @@ def changed(partition: PartitionImage, record: records.PartitionChangeRecord) ->
 
 
 def _partition_change(building: _Building, record: records.PartitionChangeRecord) -> None:
-    partitions = building.partitions_of(record.topic_id)
-    partitions[record.partition_id] = changed(partitions[record.partition_id], record)
-    building.delta.partitions.setdefault(record.topic_id, set()).add(record.partition_id)
+    topic_id, index = record.topic_id, record.partition_id
+    partitions = building.partitions_of(topic_id)
+    partitions[index] = changed(partitions[index], record)
+    building.delta.partitions.setdefault(topic_id, set()).add(index)
 
 
 def _clear_elr(building: _Building, record: records.ClearElrRecord) -> None:

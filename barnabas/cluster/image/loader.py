@@ -4,7 +4,7 @@ Knows nothing of the writer of the log, nor of the publishers. Apache Kafka's ``
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from barnabas.cluster.image.difference import difference
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage
@@ -16,6 +16,8 @@ from barnabas.wire.messages.metadata_records import (
     BeginTransactionRecord,
     EndTransactionRecord,
 )
+
+_FRAMES: Final[frozenset[type]] = frozenset({BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord})
 
 Publisher = Callable[[MetadataImage, MetadataDelta], object]
 """Called with each new committed image and its delta. Must not raise."""
@@ -52,8 +54,11 @@ class MetadataLoader:
         ready: list[Any] = []
         offset, epoch = self.image.offset, self.image.epoch
         for batch in batches:
-            for record in batch.records:
-                self._take(record, ready)
+            if self._transaction is None and _FRAMES.isdisjoint(map(type, batch.records)):
+                ready += batch.records
+            else:
+                for record in batch.records:
+                    self._take(record, ready)
             if self._transaction is None:
                 offset, epoch = batch.last_offset, batch.epoch
             self.last_timestamp = batch.timestamp
