@@ -17,7 +17,7 @@ from barnabas.wire.messages.metadata_records import (
     EndTransactionRecord,
 )
 
-_FRAMES: Final[frozenset[type]] = frozenset({BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord})
+_FRAMES: Final = frozenset[type]((BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord))
 
 Publisher = Callable[[MetadataImage, MetadataDelta], object]
 """Called with each new committed image and its delta. Must not raise."""
