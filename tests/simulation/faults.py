@@ -62,6 +62,7 @@ class Faults:
         """Injects all faults of a plan, and returns when the last one has ended and everything is restored."""
         tasks = [self.loop.create_task(self._one(fault)) for fault in plan]
         await asyncio.gather(*tasks)
+        self.watch()
         while self._scripts:
             await asyncio.wait(self._scripts)
 

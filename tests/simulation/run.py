@@ -136,9 +136,8 @@ class Run:
             chosen = self.outcome.faults
             chosen |= {number: fault for number, fault in enumerate(found) if number not in self.left_out}
             inflicted = [fault for fault in chosen.values() if fault.at < begin + self.until]
-            watching = self.loop.create_task(self._watch(faults))
+            self._watching = self.loop.create_task(self._watch(faults))  # a disk's error may be noticed after the fault
             await self._within(self.seconds + 2 * SETTLE_S, faults.inflict(inflicted), "nodes do not come up")
-            watching.cancel()
         await asyncio.sleep(max(0.0, begin + self.until - self.loop.now))
 
     @staticmethod
