@@ -114,7 +114,7 @@ class _Loader:
         self.may_have_gaps = config.compacts
         self.snapshots: list[int] = []
         self.next_offset = 0
-        self.last_epoch = leader_epochs.UNDEFINED  # of the last batch that recovery has checked
+        self.last_epoch, self.last_offset = leader_epochs.UNDEFINED, -1  # of the last batch that recovery has checked
 
     def open(self, topic: str, partition: int, clean: bool, log_start_offset: int) -> PartitionLog:
         sizes = swapping.complete_swaps(self.files, self.directory)
@@ -130,7 +130,7 @@ class _Loader:
         if not (is_known and self.find_end() and self.find_producers(log_start_offset)):
             first = self.first_to_recover(clean) if epochs_known else 0
             self.recover(first, log_start_offset)
-            if self.epochs.epoch_of(self.next_offset - 1) > self.last_epoch != leader_epochs.UNDEFINED:
+            if self.epochs.epoch_of(self.last_offset) > self.last_epoch != leader_epochs.UNDEFINED:
                 self.recover_epochs(first, log_start_offset)
             clean = False
         if self.next_offset < log_start_offset:
@@ -324,7 +324,7 @@ class _Loader:
         segment.replace_indexes(check.index, check.time_index, check.latest, check.latest_offset)
         segment.transactions.replace(check.aborted)
         if check.epoch != leader_epochs.UNDEFINED:
-            self.last_epoch = check.epoch
+            self.last_epoch, self.last_offset = check.epoch, check.expected - 1
         return damage, check.expected
 
     def wrong_end(self, number: int, end: int) -> Damage | None:

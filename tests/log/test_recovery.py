@@ -474,3 +474,18 @@ def test_an_undone_truncation_to_an_epoch_between_the_others(memory_tool):
     assert log.leader_epochs.entries == [(0, 0), (2, 5)]
     tool.overwrite(LOG, before)
     assert tool.open().leader_epochs.entries == [(0, 0), (1, 5)]
+
+
+def test_epochs_whose_batches_were_compacted_away_stay(memory_tool):
+    """The last batch of a cleaned segment may be gone, and the active segment empty: nothing was undone."""
+    config = {"cleanup_policy": frozenset({"compact"})}
+    tool = memory_tool
+    log = tool.create(**config)
+    tool.append(log, 5)
+    rest = tool.files.read(tool.path(LOG))
+    tool.append(log, 2, epoch=1)
+    log.roll(NOW_MS)
+    log.close()
+    tool.overwrite(LOG, rest)
+    again = tool.open(**config)
+    assert (again.log_end_offset, again.leader_epochs.entries) == (7, [(0, 0), (1, 5)])
