@@ -475,7 +475,8 @@ class PartitionLog:
             kept = sum(segment.base_offset <= offset for segment in self.segments)
             self.segments.drop_from(kept)
             end = self.segments.active.truncate(offset, now_ms)
-            self._unsynced.update((self.segments.active.path(LOG_SUFFIX), self.directory))
+            active = self.segments.active
+            self._unsynced.update((active.path(LOG_SUFFIX), active.transactions.path, self.directory))
             self._configure_active_segment()
             start = min(self.log_start_offset, end)
             self._set_offsets(start, max(start, min(self.high_watermark, end)), end)

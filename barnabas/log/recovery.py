@@ -68,8 +68,14 @@ def create_log(
         log_end_offset=start_offset,
         recovery_point=start_offset,
     )
-    log.sync_later(f"{directory}/{METADATA_FILE}", directory, os.path.dirname(directory))
+    sync_names_later(log)
     return log
+
+
+def sync_names_later(log: PartitionLog) -> None:
+    """Adds what a new log consists of, beside its segments, to its next flush."""
+    directory = log.directory
+    log.sync_later(f"{directory}/{METADATA_FILE}", directory, os.path.dirname(directory))
 
 
 def open_log(
@@ -114,6 +120,7 @@ class _Loader:
         self.may_have_gaps = config.compacts
         self.snapshots: list[int] = []
         self.next_offset = 0
+        self.rewritten: list[str] = []  # the transaction indexes
         self.last_epoch, self.last_offset = leader_epochs.UNDEFINED, -1  # of the last batch that recovery has checked
 
     def open(self, topic: str, partition: int, clean: bool, log_start_offset: int) -> PartitionLog:
@@ -160,7 +167,23 @@ class _Loader:
             recovery_point=self.next_offset if clean else min(self.recovery_point, self.next_offset),
         )
         self.producers.remove_strays([segment.base_offset for segment in self.segments])
+        if not clean:
+            self.sync_later(log)
         return log
+
+    def sync_later(self, log: PartitionLog) -> None:
+        """Adds to the log's next flush what it would leave out: it begins at the recovery point.
+
+        Recovery may have cut the active segment there, or the process before truncated it, or the segment before it. A
+        power cut could bring back what was there, and with it take the records that were flushed after it. The log may
+        also be new.
+        """
+        sync_names_later(log)
+        number = self.first_from(log.recovery_point)
+        for segment in (self.segments[max(number - 1, 0)], self.segments[-1]):
+            log.sync_later(segment.path(LOG_SUFFIX), segment.transactions.path)
+        log.sync_later(*self.rewritten)
+        log.sync_epochs_later()
 
     def list_segments(self, sizes: dict[str, int]) -> None:
         bases = sorted(
@@ -232,11 +255,14 @@ class _Loader:
         if clean and self.recovery_point:
             first = len(self.segments) - 1
         else:
-            before = sum(segment.base_offset <= self.recovery_point for segment in self.segments)
-            first = max(before - 1, 0)
+            first = self.first_from(self.recovery_point)
             if first and self.overlaps_next(first - 1):
                 first -= 1
         return first if self.first_unindexed is None else min(first, self.first_unindexed)
+
+    def first_from(self, offset: int) -> int:
+        """Returns the number of the segment that holds ``offset``."""
+        return max(sum(segment.base_offset <= offset for segment in self.segments) - 1, 0)
 
     def overlaps_next(self, number: int) -> bool:
         """Returns whether a segment has offsets of the next one: a power cut has undone its truncation."""
@@ -323,6 +349,8 @@ class _Loader:
         damage = check.run()
         segment.replace_indexes(check.index, check.time_index, check.latest, check.latest_offset)
         segment.transactions.replace(check.aborted)
+        if check.aborted:
+            self.rewritten.append(segment.transactions.path)
         if check.epoch != leader_epochs.UNDEFINED:
             self.last_epoch, self.last_offset = check.epoch, check.expected - 1
         return damage, check.expected

@@ -16,6 +16,7 @@ as of the last fsync of its directory, independently of each other.
 import errno
 import os
 from collections.abc import Callable
+from copy import deepcopy
 from random import Random
 from typing import Literal
 
@@ -208,24 +209,31 @@ class FaultyFiles(MemoryFiles):
     def survivor(self, *, power_cut: bool = False, chance: Random | None = None) -> "FaultyFiles":
         """Returns the files that the next process finds.
 
+        After a kill these are all, and a later power cut may still take what was not fsynced before it.
+
         :param power_cut: whether only names and contents that were fsynced are left
         :param chance: decides after a power cut which of the other changes have reached the disk
         """
         files = FaultyFiles(clock=self.clock)
-        self._copy(self.root, "", files, power_cut, chance)
-        files.keep()
-        files.changes.clear()
+        if power_cut:
+            self._copy(self.root, "", files, chance)
+            files.keep()
+            files.changes.clear()
+        else:
+            known = {id(self): files, id(self.clock): self.clock}
+            everything = self.root, self.directories, self._folders
+            files.root, files.directories, files._folders = deepcopy(everything, known)
         return files
 
-    def _copy(self, folder: Folder, path: str, files: "FaultyFiles", power_cut: bool, chance: Random | None) -> None:
+    def _copy(self, folder: Folder, path: str, files: "FaultyFiles", chance: Random | None) -> None:
+        """Copies what a power cut leaves in a directory."""
         if path:
             files.makedirs(path)
-        for name, node in (folder.after_power_cut(chance) if power_cut else folder.names).items():
+        for name, node in folder.after_power_cut(chance).items():
             if isinstance(node, Folder):
-                self._copy(node, f"{path}/{name}", files, power_cut, chance)
+                self._copy(node, f"{path}/{name}", files, chance)
             else:
-                content = node.after_power_cut(chance) if power_cut else bytes(node.content)
-                copy = FaultyFile(files, f"{path}/{name}", content)
+                copy = FaultyFile(files, f"{path}/{name}", node.after_power_cut(chance))
                 copy.modified_ms = node.modified_ms
                 files.directories[path][name] = files._folder(path).names[name] = copy
 

@@ -397,6 +397,7 @@ def test_a_start_interrupted_at_any_operation_is_repeated(batch, power_cut):
         broker.fill(logs, batch, range(30))
         manager.delete_async(manager.create("doomed", 0, ID, SMALL))
         broker.files = files = broker.files.survivor()
+        files.keep()
         files.fail_at = n
         try:
             broker.open().close()

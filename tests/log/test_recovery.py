@@ -1,5 +1,7 @@
 """Opening a log after a clean shutdown, after a crash, and after a run of Apache Kafka."""
 
+from random import Random
+
 import pytest
 
 from barnabas.errors import OutOfOrderSequenceNumber
@@ -134,21 +136,80 @@ def test_a_truncation_that_a_power_cut_has_undone(memory_tool, batch, is_next_em
     assert again.log_end_offset == 3
 
 
-def test_a_truncation_is_on_the_disk_after_a_flush():
+def on_a_faulty_disk(**config):
+    """Creates a log of six batches on the disk, whose unsynced changes a power cut takes."""
     files = FaultyFiles()
     files.makedirs("/data")
     files.keep()
     tool = Tool(Place(files, "/data"))
-    log = tool.create(segment_bytes=200)
+    log = tool.create(**config)
     for _ in range(6):
         tool.append(log, 1)
     log.flush()
+    return tool, log
+
+
+def after_a_kill(tool, **arguments):
+    """Returns the log as the next process opens it, and its tool."""
+    tool = Tool(Place(tool.files.survivor(), "/data"))
+    return tool, tool.open(**arguments)
+
+
+def after_power_cuts(tool, **arguments):
+    """Yields the log as it is found after power cuts that take all unsynced changes, or some of them."""
+    for chance in (None, *map(Random, range(20))):
+        again = Tool(Place(tool.files.survivor(power_cut=True, chance=chance), "/data"))
+        yield again, again.open(**arguments)
+
+
+def test_a_truncation_is_on_the_disk_after_a_flush():
+    tool, log = on_a_faulty_disk(segment_bytes=200)
     log.truncate_to(1)
     log.roll(NOW_MS)
     log.flush()
-    again = Tool(Place(files.survivor(power_cut=True), "/data")).open(recovery_point=1)
-    assert [segment.base_offset for segment in again.segments] == [0, 1]
-    assert again.log_end_offset == 1
+    for _, again in after_power_cuts(tool, recovery_point=1):
+        assert [segment.base_offset for segment in again.segments] == [0, 1]
+        assert again.log_end_offset == 1
+
+
+@pytest.mark.parametrize("is_rolled", [False, True])
+def test_a_truncation_before_a_kill_is_on_the_disk_after_a_flush(is_rolled):
+    tool, log = on_a_faulty_disk()
+    log.truncate_to(3)
+    if is_rolled:
+        log.roll(NOW_MS)
+        tool.append(log, 1)
+    tool, log = after_a_kill(tool, recovery_point=3)
+    log.roll(NOW_MS)
+    tool.append(log, 2)
+    log.flush()
+    records = tool.records(log)
+    for again_tool, again in after_power_cuts(tool, recovery_point=log.recovery_point):
+        assert again_tool.records(again) == records
+
+
+def test_a_new_log_is_on_the_disk_after_a_kill_and_a_flush():
+    files = FaultyFiles()
+    files.makedirs("/data")
+    files.keep()
+    tool = Tool(Place(files, "/data"))
+    topic_id = tool.create().topic_id
+    tool, log = after_a_kill(tool)
+    tool.append(log, 1)
+    log.flush()
+    for _, again in after_power_cuts(tool, recovery_point=1):
+        assert (again.topic_id, again.log_end_offset) == (topic_id, 1)
+
+
+def test_what_recovery_cuts_stays_away_after_a_flush():
+    tool, log = on_a_faulty_disk()
+    tool.files.open(tool.path(LOG)).write(b"half a batch")
+    tool, log = after_a_kill(tool, recovery_point=6)
+    log.roll(NOW_MS)
+    tool.append(log, 2)
+    log.flush()
+    for again_tool, again in after_power_cuts(tool, recovery_point=8):
+        assert [record.offset for record in again_tool.records(again)] == list(range(8))
 
 
 def test_a_tail_torn_at_any_byte_is_cut(memory_tool, caplog):

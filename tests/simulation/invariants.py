@@ -267,7 +267,9 @@ class Invariants:
             if is_refused(partition.followers, follower, found.epoch):
                 continue
             copy = found.partitions.get(place)
-            if copy is not None and not copy.log.is_offline and copy.log.log_end_offset < end:
+            if copy is None or has_left(copy, partition):
+                continue
+            if not copy.log.is_offline and copy.log.log_end_offset < end:
                 raise Broken(
                     f"{follower} is in sync with {broker.node_id} for {name(place)} and ends at "
                     f"{copy.log.log_end_offset}; {end} is committed"
@@ -328,6 +330,15 @@ def is_refused(followers: Followers, broker_id: int, broker_epoch: int) -> bool:
     if broker_id in followers.isr or change is None:
         return False
     return change.isr.get(broker_id, -1) not in (-1, broker_epoch)
+
+
+def has_left(copy: Partition, leader: Partition) -> bool:
+    """Returns whether the follower knows that it is out of the ISR, and the leader does not yet.
+
+    It may have been removed as a replica, and added again with an empty log, from which it fetches in a later epoch.
+    """
+    here, there = copy.image, leader.image
+    return here.partition_epoch > there.partition_epoch and copy.node_id not in here.isr
 
 
 def is_registered(broker: Broker, image: MetadataImage) -> bool:

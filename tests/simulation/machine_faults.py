@@ -74,6 +74,7 @@ def old_copy(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
     if node.life is None:
         return None
     copy, disk = node.files.survivor(), node.disk
+    copy.keep()
 
     def undo() -> None:
         if node.server is None or node.disk != disk or faults.is_alone(node.id):
