@@ -201,6 +201,15 @@ def test_a_new_log_is_on_the_disk_after_a_kill_and_a_flush():
         assert (again.topic_id, again.log_end_offset) == (topic_id, 1)
 
 
+def test_a_power_cut_leaves_no_gap_between_segments_of_a_compacted_log():
+    tool, log = on_a_faulty_disk(cleanup_policy=frozenset({"compact"}))
+    tool.append(log, 1)
+    log.roll(NOW_MS)
+    tool.append(log, 1)
+    for again_tool, again in after_power_cuts(tool, recovery_point=6, cleanup_policy=frozenset({"compact"})):
+        assert [record.offset for record in again_tool.records(again)] == list(range(again.log_end_offset))
+
+
 def test_what_recovery_cuts_stays_away_after_a_flush():
     tool, log = on_a_faulty_disk()
     tool.files.open(tool.path(LOG)).write(b"half a batch")
