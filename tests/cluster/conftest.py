@@ -169,17 +169,8 @@ class Opener:
         self, *, node_id=1, directory_id=bytes(16), limits=DEFAULT_LIMITS, retention=DEFAULT_RETENTION, clean=False,
         settings=None, segment_bytes=1 << 20, background=None, features=None, scheduler=None,
     ):  # fmt: skip
-        self.files.makedirs(DIRECTORY)
-        now_ms = self.clock.time_ms()
-        log = open_log(
-            FlushingServices(LogDirectory(self.files, "/data")), DIRECTORY, "__cluster_metadata", 0,
-            topic_config(segment_bytes=segment_bytes), clean=clean, recovery_point=0, now_ms=now_ms,
-        )  # fmt: skip
         config = BrokerConfig.from_properties(settings or {})
-        background = background or Inline()
-        metadata_log = MetadataLog(
-            log, DIRECTORY, self.files, clock=self.clock, background=background, retention=retention
-        )
+        metadata_log = self.open_log(clean, segment_bytes, background=background, retention=retention)
         metadata = Metadata(
             metadata_log,
             SoleVoter(metadata_log, self.files, self.clock, ReplicaKey(node_id, directory_id)),
@@ -196,6 +187,17 @@ class Opener:
         )
         metadata.open()
         return metadata
+
+    def open_log(self, clean=False, segment_bytes=1 << 20, *, background=None, retention=DEFAULT_RETENTION):
+        """Opens the log alone."""
+        self.files.makedirs(DIRECTORY)
+        log = open_log(
+            FlushingServices(LogDirectory(self.files, "/data")), DIRECTORY, "__cluster_metadata", 0,
+            topic_config(segment_bytes=segment_bytes), clean=clean, recovery_point=0, now_ms=self.clock.time_ms(),
+        )  # fmt: skip
+        return MetadataLog(
+            log, DIRECTORY, self.files, clock=self.clock, background=background or Inline(), retention=retention
+        )
 
     def started(self, **options):
         """Opens the log, and registers and unfences its broker."""

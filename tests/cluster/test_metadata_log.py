@@ -3,17 +3,22 @@ import logging
 
 import pytest
 
+from barnabas.clock import ManualClock
 from barnabas.cluster.controller.bootstrap import FILE_NAME as BOOTSTRAP_FILE
 from barnabas.cluster.controller.commands.nodes import AllocateProducerIds
 from barnabas.cluster.controller.commands.topics import CreateTopics, DeleteTopics, NewTopic
 from barnabas.cluster.image.snapshot_generator import LONG_TO_READ, SnapshotLimits
+from barnabas.cluster.quorum.client import ReplicaKey
 from barnabas.cluster.quorum.metadata_log import MetadataLogError, Retention
 from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
 from barnabas.cluster.quorum.record_batches import decode_batches, encode_batches
 from barnabas.cluster.quorum.snapshots import SnapshotId, decode_snapshot
+from barnabas.cluster.quorum.sole_voter import SoleVoter
 from barnabas.errors import KafkaStorageError
 from barnabas.log.files import MemoryFiles
+from barnabas.log.partition_log import LogServices
 from barnabas.records.batch import RecordBatch
+from barnabas.testing.faults import FaultyFiles
 from barnabas.wire.messages.metadata_records import (
     BeginTransactionRecord,
     ConfigRecord,
@@ -559,3 +564,25 @@ def test_whatever_was_answered_is_there_after_a_crash(opener):
         else:
             assert n > 8
             return
+
+
+def test_what_is_read_at_a_start_is_on_the_disk(opener, monkeypatch):
+    """An earlier process was killed before its fsync."""
+    files = FaultyFiles()
+    files.makedirs("/data")
+    files.keep()
+    metadata = opener(files).started()
+    monkeypatch.setattr(metadata.log, "_services", LogServices(metadata.log.log_directory))  # flushes nothing
+    write(metadata, [TopicRecord(name="orders", topic_id=bytes(15) + b"\2")])
+    after_kill = files.survivor()
+    kept = []
+
+    class Listener:
+        def committed(self, batches):
+            kept.append(topics(opener(after_kill.survivor(power_cut=True))()))
+
+    log = opener(after_kill).open_log()
+    voter = SoleVoter(log, after_kill, ManualClock(), ReplicaKey(1, bytes(16)))
+    voter.listeners.append(Listener())
+    voter.load()
+    assert kept and all("orders" in names for names in kept)

@@ -67,7 +67,10 @@ class SoleVoter:
         """Passes the newest snapshot and the log after it to the listeners. All of it is committed.
 
         :raises MetadataLogError: the log cannot be read
+        :raises KafkaStorageError: the disk fails
         """
+        if self.log.recovery_point < self.log.log_end_offset:
+            self.log.flush()  # an earlier process may have been killed before its fsync
         newest = self.metadata_log.newest_snapshot()
         offset = 0
         if newest is not None:
