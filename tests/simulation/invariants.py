@@ -11,6 +11,7 @@ undone a truncation, these and the comparison begin when the process has been in
 - all replicas of the maximal ISR have all committed records, unless the controller refuses them (KIP-903);
 - leader epochs and partition epochs increase; the ISR consists of replicas; the leader is in it; none is fenced, but
 for the last one of a partition without a leader;
+- compacted logs are equal record by record, and have the latest of each key;
 - a coordinator is active on the leader of its partition, in the leader's epoch: there are no two in one epoch.
 """
 
@@ -23,17 +24,20 @@ from barnabas.cluster.quorum.elections import Leader
 from barnabas.cluster.quorum.raft_voter import RaftVoter
 from barnabas.cluster.replication.followers import Followers
 from barnabas.cluster.replication.partition import Partition
-from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.cluster.topic_names import CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE
 from barnabas.coordinators.shard import State
 from barnabas.log.partition_log import PartitionLog
-from barnabas.records.batch import batches
+from barnabas.records.batch import RecordBatch, batches
 from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.compacted import Content, contents, lost
 from tests.simulation.loop import Life
 from tests.simulation.node import SimulatedNode
 from tests.simulation.votes import Votes
 
 Place = tuple[str, int]
 METADATA: Place = (CLUSTER_METADATA, 0)
+COMPACTED = (CONSUMER_OFFSETS, TRANSACTION_STATE)
+"""The internal topics with the policy "compact"."""
 
 
 class Broken(AssertionError):
@@ -59,14 +63,17 @@ class Known:
 class Invariants:
     """The invariants over a cluster. :meth:`check` is called repeatedly."""
 
-    def __init__(self, cluster: SimulatedCluster) -> None:
+    def __init__(self, cluster: SimulatedCluster, *, compacts: bool = False) -> None:
+        """:param compacts: whether the logs of the internal topics with that policy are compacted"""
         self.cluster = cluster
         self.votes = Votes(cluster)
+        self._compacted = COMPACTED if compacts else ()
         self.checks = 0
         self._epochs: dict[tuple[int, int], int] = {}  # of the quorum, by node and disk
         self._known: dict[int, Known] = {}
         self._leaders: dict[tuple[Place, int], int] = {}  # by place and epoch
         self._committed: dict[Place, dict[int, bytes]] = {}  # batches by their first offset
+        self._kept: dict[Place, dict[int, Content]] = {}  # records of compacted logs
         self._ends: dict[Place, int] = {}  # the ends of committed records
         self._states: dict[tuple[Place, int], Any] = {}  # by place and partition epoch
         self._newest: dict[Place, int] = {}  # leader epoch
@@ -194,11 +201,30 @@ class Invariants:
             if not found:
                 raise Broken(f"{name(place)} has nothing at {at} on {node.id}; it is committed up to {end}")
             for batch in found:
-                content = bytes(batch.buffer)
-                if committed.setdefault(batch.base_offset, content) != content:
-                    raise Broken(f"{name(place)} has another batch at {batch.base_offset} on {node.id}")
+                if place[0] in self._compacted:
+                    self._compare_records(node, batch, place)
+                else:
+                    content = bytes(batch.buffer)
+                    if committed.setdefault(batch.base_offset, content) != content:
+                        raise Broken(f"{name(place)} has another batch at {batch.base_offset} on {node.id}")
                 at = max(at, batch.last_offset + 1)
         known.read[place] = max(known.read.get(place, 0), at)
+
+    def _compare_records(self, node: SimulatedNode, batch: RecordBatch, place: Place) -> None:
+        kept = self._kept.setdefault(place, {})
+        for offset, content in contents(batch):
+            if kept.setdefault(offset, content) != content:
+                raise Broken(f"{name(place)} has another record at {offset} on {node.id}")
+
+    def conclude(self) -> None:
+        """Checks what holds at the end. :raises Broken: a compacted log lacks a record"""
+        for node, server_node in self._nodes():
+            for place, kept in self._kept.items():
+                partition = server_node.partitions.get(place) if isinstance(server_node, Broker) else None
+                if partition is not None and not partition.log.is_offline:
+                    offset = lost(partition.log, kept, partition.log.high_watermark)
+                    if offset is not None:
+                        raise Broken(f"{name(place)} has lost the latest record of a key, at {offset} on {node.id}")
 
     # ------------------------------------------------------------ partitions
 

@@ -21,6 +21,7 @@ from tests.simulation.generations import is_ambiguous
 from tests.simulation.invariants import Broken, Invariants
 from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
 from tests.simulation.plans import KINDS, plan
+from tests.simulation.storage import compacts, storage
 
 SHAPES = ((COMBINED,) * 3, (CONTROLLER,) + (BROKER,) * 3, (CONTROLLER,) * 3 + (BROKER,) * 3)
 DYNAMIC = 0.4
@@ -77,9 +78,10 @@ class Run:
         is_chosen = self.random.random() < DYNAMIC
         is_dynamic = (is_chosen if is_dynamic is None else is_dynamic) and len(roles) - roles.count(BROKER) > 1
         chance = Random(self.random.getrandbits(64))
-        self.cluster = SimulatedCluster(self.loop, chance, roles, is_dynamic=is_dynamic, trace=trace)
+        configs = storage(self._chance())
+        self.cluster = SimulatedCluster(self.loop, chance, roles, is_dynamic=is_dynamic, configs=configs, trace=trace)
         self.cluster.network.ends_with_sender = is_ambiguous
-        self.invariants = Invariants(self.cluster)
+        self.invariants = Invariants(self.cluster, compacts=compacts(configs))
         self.cast = Cast(self.cluster, self.outcome.history, self._chance())
 
     def execute(self) -> Outcome:
@@ -125,6 +127,7 @@ class Run:
             client.is_stopping = True
         await self._ended(SETTLE_S)
         await self.cast.conclude(SETTLE_S)
+        self.invariants.conclude()
 
     async def _go_wrong(self) -> None:
         """Runs for the time of the run, with its faults."""

@@ -1,0 +1,42 @@
+"""How the nodes of a seed store their logs: with Kafka's defaults, or with all that otherwise takes hours.
+
+Knows nothing of faults. Segments roll within seconds, internal topics are compacted, the metadata log is replaced by
+snapshots, and a node that was down is behind them.
+"""
+
+from collections.abc import Mapping
+from random import Random
+
+SHARE = 0.6
+"""The share of seeds whose logs are not stored with the defaults."""
+COMPACTION: Mapping[str, str] = {
+    "log.cleaner.backoff.ms": "1000",
+    "log.cleaner.min.cleanable.ratio": "0.1",
+    "log.cleaner.delete.retention.ms": "3000",
+}
+
+
+def storage(chance: Random) -> dict[str, str]:
+    """Returns the configs of a seed's logs."""
+    if chance.random() >= SHARE:
+        return {}
+    found = {
+        "log.segment.delete.delay.ms": str(chance.choice([0, 2000])),
+        "log.flush.offset.checkpoint.interval.ms": str(chance.choice([1000, 60_000])),
+        "replica.high.watermark.checkpoint.interval.ms": str(chance.choice([1000, 5000])),
+    }
+    if chance.random() < 0.7:
+        found["log.roll.ms"] = str(chance.choice([300, 2000, 10_000]))
+        found |= COMPACTION
+    if chance.random() < 0.2:
+        found["log.flush.interval.messages"] = str(chance.choice([1, 10]))
+    if chance.random() < 0.7:
+        found["metadata.log.max.record.bytes.between.snapshots"] = str(chance.choice([500, 3000]))
+        found["metadata.log.segment.ms"] = str(chance.choice([500, 5000]))
+        found["metadata.max.retention.bytes"] = str(chance.choice([1000, 20_000]))
+    return found
+
+
+def compacts(configs: Mapping[str, str]) -> bool:
+    """Returns whether logs are compacted within the time of a run."""
+    return COMPACTION.items() <= configs.items()
