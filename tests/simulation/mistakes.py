@@ -4,7 +4,7 @@ Each changes one rule in the code of all nodes. Knows nothing of runs.
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from barnabas.cluster.controller import heartbeat_decisions, isr_decisions
 from barnabas.cluster.controller.controller import Controller
 from barnabas.cluster.controller.partition_changes import Terms
 from barnabas.cluster.features import TRANSACTION_VERSION
+from barnabas.cluster.image import snapshot_generator
 from barnabas.cluster.quorum.elections import Elections, Leader
 from barnabas.cluster.quorum.quorum_state import QuorumState
 from barnabas.cluster.quorum.raft_voter import RaftVoter
@@ -23,6 +24,7 @@ from barnabas.cluster.replication.partition import Partition
 from barnabas.coordinators.runtime import CoordinatorRuntime
 from barnabas.coordinators.shard import ShardContext, State
 from barnabas.errors import KafkaError, NotCoordinator, NotLeaderOrFollower
+from barnabas.log import cleanable
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerState
 from barnabas.offsets.group_offsets import GroupOffsets
@@ -30,6 +32,7 @@ from barnabas.share.partition import SharePartition
 from barnabas.transactions import shard
 from barnabas.transactions.completion import Completion
 from barnabas.transactions.transaction import Transaction
+from barnabas.wire.messages.metadata_records import PartitionRecord
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -371,6 +374,27 @@ def accept_without_writing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SharePartition, "_write_runs", lambda self, runs, done: done(None))
 
 
+# ---------------------------------------------------------------- storage
+
+
+def clean_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
+    """The cleaner removes records whose successors may be truncated."""
+    patch.setattr(cleanable, "first_uncleanable_offset", lambda log, *_: log.segments.active.base_offset)
+
+
+def forget_epochs_in_snapshots(patch: pytest.MonkeyPatch) -> None:
+    """A snapshot of the metadata has all partitions in their first leader epoch."""
+    proper = snapshot_generator.records_of_image
+
+    def records(*arguments: Any, **options: Any) -> Iterator[Any]:
+        for each in proper(*arguments, **options):
+            if isinstance(each, PartitionRecord):
+                each.leader_epoch = 0
+            yield each
+
+    patch.setattr(snapshot_generator, "records_of_image", records)
+
+
 MISTAKES: dict[str, Plant] = {
     each.__name__: each
     for each in (
@@ -409,5 +433,7 @@ MISTAKES: dict[str, Plant] = {
         commit_aborted_offsets,
         show_unstable_offsets,
         accept_without_writing,
+        clean_what_is_not_committed,
+        forget_epochs_in_snapshots,
     )
 }

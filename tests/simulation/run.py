@@ -6,7 +6,7 @@ Knows nothing of how runs are selected and shown.
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -51,6 +51,7 @@ class Run:
 
     :param faulty: whether there are faults
     :param is_dynamic: whether voters of several controllers come and go; None leaves it to the seed
+    :param stored: the configs of the logs; None leaves them to the seed
     :param kinds: the kinds of faults
     :param left_out: the numbers of faults that are left out
     :param until: seconds after which faults and load end; the plan stays the same
@@ -64,6 +65,7 @@ class Run:
         roles: Sequence[str] | None = None,
         faulty: bool = False,
         is_dynamic: bool | None = None,
+        stored: Mapping[str, str] | None = None,
         kinds: Sequence[str] = tuple(KINDS),
         left_out: Container[int] = (),
         until: float | None = None,
@@ -78,7 +80,8 @@ class Run:
         is_chosen = self.random.random() < DYNAMIC
         is_dynamic = (is_chosen if is_dynamic is None else is_dynamic) and len(roles) - roles.count(BROKER) > 1
         chance = Random(self.random.getrandbits(64))
-        configs = storage(self._chance())
+        drawn = storage(self._chance())
+        configs = drawn if stored is None else stored
         self.cluster = SimulatedCluster(self.loop, chance, roles, is_dynamic=is_dynamic, configs=configs, trace=trace)
         self.cluster.network.ends_with_sender = is_ambiguous
         self.invariants = Invariants(self.cluster, compacts=compacts(configs))

@@ -5,12 +5,17 @@ import pytest
 from tests.simulation.cluster import BROKER, CONTROLLER
 from tests.simulation.mistakes import MISTAKES
 from tests.simulation.run import run
+from tests.simulation.storage import COMPACTION
 
 SECONDS = 8
 ENOUGH_SEEDS = 500
 IN_THE_GATE = 40
 DIRECTED = {
     "accept_late_markers": {"kinds": ("late requests",)},
+    "clean_what_is_not_committed": {
+        "kinds": ("kill", "isolation", "old incarnation", "pause"),
+        "stored": {**COMPACTION, "log.roll.ms": "300"},
+    },
     "count_removed_voters": {"is_dynamic": True},
     "forget_an_fsync": {"kinds": ("slow disk", "blackout", "power cut"), "roles": (CONTROLLER,) * 3 + (BROKER,) * 3},
 }
