@@ -333,13 +333,9 @@ class PartitionLog:
         active = self.segments.active
         if active.size:
             self.segments.rolled_bytes += active.size
-            active.seal()
+            active.seal(sync=self.config.compacts)
             if (snapshot := self.producers.take_snapshot(end)) is not None:
                 self._unsynced.add(snapshot)
-            if self.config.compacts:
-                # A power cut that left the new segment's name, and not the records before it, would not be noticed:
-                # compaction leaves gaps, too.
-                active.file.fsync()
         else:
             self.segments.drop_from(len(self.segments) - 1)
         self._add_segment(end, now_ms)

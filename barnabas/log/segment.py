@@ -305,10 +305,16 @@ class Segment:
         if self.max_timestamp > NO_TIMESTAMP:
             self.time_index().maybe_append(self.max_timestamp, self.max_timestamp_offset)
 
-    def seal(self) -> None:
-        """Makes the active segment a closed one: writes its indexes, and hands them to the cache."""
+    def seal(self, *, sync: bool = False) -> None:
+        """Makes the active segment a closed one: writes its indexes, and hands them to the cache.
+
+        :param sync: whether it is fsynced. Otherwise a power cut may leave the next segment without these records. Then
+            recovery notices the gap, but in a compacted log, which has others
+        """
         self.finish_time_index()
         self.write_indexes()
+        if sync:
+            self.file.fsync()
         self.active = False
         if self._index is not None and self._time_index is not None:
             self._cache.add(self, self._index.size + self._time_index.size)

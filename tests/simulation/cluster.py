@@ -38,6 +38,7 @@ CONFIGS: Mapping[str, str] = {
     "transaction.state.log.num.partitions": "2",
     "share.coordinator.state.topic.replication.factor": "3",
     "share.coordinator.state.topic.num.partitions": "2",
+    "share.coordinator.state.topic.min.isr": "2",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.heartbeat.interval.ms": "500",
