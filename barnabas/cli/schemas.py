@@ -132,7 +132,10 @@ def list_schemas(registry: str, deleted: bool, as_json: bool) -> None:
         for each in found
     ]
     columns = ["subject", "version", "id", "type", *(["deleted"] if deleted else [])]
-    show_json(rows) if as_json else show_table(rows, columns, empty="No schemas")
+    if as_json:
+        show_json(rows)
+    else:
+        show_table(rows, columns, empty="No schemas")
 
 
 @schemas.command("show")

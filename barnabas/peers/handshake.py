@@ -31,7 +31,10 @@ async def response_to(connection: NewConnection, request: Request, version: int)
 
     def done(response: Any, error: KafkaError | None) -> None:
         if not answered.done():
-            answered.set_result(response) if error is None else answered.set_exception(error)
+            if error is None:
+                answered.set_result(response)
+            else:
+                answered.set_exception(error)
 
     connection.send_now(request, version, FOREVER, done)
     return await answered

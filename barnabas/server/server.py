@@ -246,7 +246,10 @@ class Server:
 
         def done(result: None, error: KafkaError | None) -> None:
             if not registered.done():
-                registered.set_result(None) if error is None else registered.set_exception(error)
+                if error is None:
+                    registered.set_result(None)
+                else:
+                    registered.set_exception(error)
 
         listeners = (*self.controller_listeners, *self.listeners)
         self.node.register({listener.endpoint.name: listener.port for listener in listeners}, done)

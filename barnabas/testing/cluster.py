@@ -402,7 +402,10 @@ class Cluster(Seeing):
             answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
             def done(result: Any, error: KafkaError | None) -> None:
-                answered.set_result(result) if error is None else answered.set_exception(error)
+                if error is None:
+                    answered.set_result(result)
+                else:
+                    answered.set_exception(error)
 
             self._active.controller.submit(command, done)
             return await answered

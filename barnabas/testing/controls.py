@@ -211,7 +211,10 @@ class Controls:
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def done(result: Any, error: KafkaError | None) -> None:
-            answered.set_result(result) if error is None else answered.set_exception(error)
+            if error is None:
+                answered.set_result(result)
+            else:
+                answered.set_exception(error)
 
         self.broker.controller.submit(command, done)
         return await answered
@@ -262,7 +265,10 @@ class Controls:
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def done(response: Any, error: KafkaError | None) -> None:
-            answered.set_result(response) if error is None else answered.set_exception(error)
+            if error is None:
+                answered.set_result(response)
+            else:
+                answered.set_exception(error)
 
         self.broker.controller_channel.send(request, done, timeout_ms=CONTROLLER_TIMEOUT_MS)
         found = result(await answered)

@@ -206,7 +206,10 @@ async def _written(broker: Broker, records: list[Any]) -> None:
     written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def done(result: None, error: KafkaError | None) -> None:
-        written.set_result(None) if error is None else written.set_exception(error)
+        if error is None:
+            written.set_result(None)
+        else:
+            written.set_exception(error)
 
     broker.controller.submit(WriteRecords(records), done)
     await written

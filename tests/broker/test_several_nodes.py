@@ -76,7 +76,10 @@ def test_transactions_of_all_nodes(cluster, commits):
             producer.produce(target, b"%d:%s" % (number, record.value()), partition=record.partition())
         positions = reader.position(reader.assignment())
         producer.send_offsets_to_transaction(positions, reader.consumer_group_metadata(), 20)
-        producer.commit_transaction(20) if commits else producer.abort_transaction(20)
+        if commits:
+            producer.commit_transaction(20)
+        else:
+            producer.abort_transaction(20)
         offsets = [each.offset for each in reader.committed(reader.assignment(), 20)]
         assert offsets == ([10] * PARTITIONS if commits else [-1001] * PARTITIONS)
         reader.close()

@@ -131,7 +131,10 @@ class Process:
     def _drop_consumer(self, *, politely: bool) -> None:
         consumer, self.consumer = self.consumer, None
         if consumer is not None:
-            consumer.close() if politely else consumer.abandon()
+            if politely:
+                consumer.close()
+            else:
+                consumer.abandon()
 
     # ------------------------------------------------------------ steps
 

@@ -95,7 +95,10 @@ class Client:
 
         def done(response: Any, error: KafkaError | None) -> None:
             if not answered.done():
-                answered.set_result(response) if error is None else answered.set_exception(error)
+                if error is None:
+                    answered.set_result(response)
+                else:
+                    answered.set_exception(error)
 
         self.peers.send(node_id, request, done, lane=lane)
         return await answered

@@ -357,7 +357,10 @@ class Elections:
         voters = self._around.voters().keys()
         majority = len(voters) // 2 + 1
         if len(state.granted & voters) >= majority:
-            self._become_candidate() if is_pre_vote else self._become_leader(state, state.granted & voters)
+            if is_pre_vote:
+                self._become_candidate()
+            else:
+                self._become_leader(state, state.granted & voters)
         elif len(state.rejected & voters) > len(voters) - majority:
             self._lose(state)
 

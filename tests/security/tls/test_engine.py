@@ -43,7 +43,10 @@ def negotiated(engine, authority, **client):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     authority.configure_trust(context)
     for name, value in client.items():
-        context.set_ciphers(value) if name == "ciphers" else setattr(context, name, value)
+        if name == "ciphers":
+            context.set_ciphers(value)
+        else:
+            setattr(context, name, value)
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     sides = [
         context.wrap_bio(to_client, to_server, server_hostname="localhost"),
