@@ -175,10 +175,10 @@ class _Loader:
         """Adds to the log's next flush what it would leave out: it begins at the recovery point.
 
         Recovery may have cut the active segment there, or the process before truncated it, or the segment before it. A
-        power cut could bring back what was there, and with it take the records that were flushed after it. The log may
-        also be new.
+        power cut could bring back what was there, and with it take the records that were flushed after it.
         """
-        sync_names_later(log)
+        if self.recovery_point <= self.segments[0].base_offset:
+            sync_names_later(log)  # no flush has been recorded: the log may be new
         number = self.first_from(log.recovery_point)
         for segment in (self.segments[max(number - 1, 0)], self.segments[-1]):
             log.sync_later(segment.path(LOG_SUFFIX), segment.transactions.path)
