@@ -11,10 +11,10 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from barnabas.broker.leaders import coordinator_of
+from barnabas.broker.leaders import CoordinatorTerm, coordinator_of, coordinator_term
 from barnabas.clock import Scheduler, Timer
 from barnabas.cluster.image.image import MetadataImage
-from barnabas.cluster.topic_names import SHARE_GROUP_STATE
+from barnabas.cluster.topic_names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from barnabas.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
@@ -135,12 +135,23 @@ class Progress(NamedTuple):
 
 
 class Call:
-    """One call of the persister, about some partitions of a group."""
+    """One call of the persister, about some partitions of a group.
 
-    def __init__(self, rpc: Rpc, group_id: str, partitions: Mapping[TopicPartition, Fields], done: Done) -> None:
+    :param term: that of the group coordinator which has made the call; None if another has
+    """
+
+    def __init__(
+        self,
+        rpc: Rpc,
+        group_id: str,
+        partitions: Mapping[TopicPartition, Fields],
+        done: Done,
+        term: CoordinatorTerm | None = None,
+    ) -> None:
         self.rpc = rpc
         self.group_id = group_id
         self.partitions = partitions
+        self.term = term
         self._outcomes: Outcomes = {}
         self._done = done
 
@@ -187,7 +198,7 @@ class Persister:
             for topic_id, starts in partitions.items()
             for index, start_offset in starts.items()
         }
-        self._call(INITIALIZE, group_id, wanted, partial(self._changed, group_id, done))
+        self._call(INITIALIZE, group_id, wanted, partial(self._changed, group_id, done), self._term_of(group_id))
 
     def read(self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int, done: Done) -> None:
         """Reads the whole state on behalf of the leader of that epoch, and fences earlier leaders."""
@@ -237,7 +248,7 @@ class Persister:
     def delete(self, group_id: str, partitions: Iterable[TopicPartition], done: Done) -> None:
         """Deletes the states. It is no error if there is none."""
         wanted = {each: partial(DELETE.partition, partition=each[1]) for each in partitions}
-        self._call(DELETE, group_id, wanted, partial(self._changed, group_id, done))
+        self._call(DELETE, group_id, wanted, partial(self._changed, group_id, done), self._term_of(group_id))
 
     def close(self) -> None:
         """Stops retrying. The callbacks of calls that wait for a retry are not called."""
@@ -251,11 +262,21 @@ class Persister:
 
     # ------------------------------------------------------------ requests
 
-    def _call(self, rpc: Rpc, group_id: str, partitions: Mapping[TopicPartition, Fields], done: Done) -> None:
+    def _call(
+        self,
+        rpc: Rpc,
+        group_id: str,
+        partitions: Mapping[TopicPartition, Fields],
+        done: Done,
+        term: CoordinatorTerm | None = None,
+    ) -> None:
         if partitions:
-            self._ask(Attempt(Call(rpc, group_id, partitions, done), list(partitions)))
+            self._ask(Attempt(Call(rpc, group_id, partitions, done, term), list(partitions)))
         else:
             done({})
+
+    def _term_of(self, group_id: str) -> CoordinatorTerm:
+        return coordinator_term(self._node.image, CONSUMER_OFFSETS, group_id)
 
     def _ask(self, attempt: Attempt) -> None:
         """Sends requests to the coordinators that the metadata has, and looks up the others."""
@@ -325,6 +346,11 @@ class Persister:
 
         def ask() -> None:
             self._timers.discard(timer)
+            if call.term is not None and call.term != self._term_of(call.group_id):
+                # The next coordinator of the group makes its own call; a late one would undo what has come after that.
+                for each in attempt.partitions:
+                    call.settle(each, Outcome(NotCoordinator()))
+                return
             self._ask(attempt._replace(number=attempt.number + 1))
 
         timer = self._node.scheduler.call_later(backoff, ask)
