@@ -10,6 +10,7 @@ from tests.simulation.storage import COMPACTION
 SECONDS = 8
 ENOUGH_SEEDS = 500
 IN_THE_GATE = 40
+APART = (CONTROLLER,) * 3 + (BROKER,) * 3
 DIRECTED = {
     "accept_late_markers": {"kinds": ("late requests",)},
     "clean_what_is_not_committed": {
@@ -17,7 +18,9 @@ DIRECTED = {
         "stored": {**COMPACTION, "log.roll.ms": "300"},
     },
     "count_removed_voters": {"is_dynamic": True},
-    "forget_an_fsync": {"kinds": ("slow disk", "blackout", "power cut"), "roles": (CONTROLLER,) * 3 + (BROKER,) * 3},
+    "ignore_connections": {"kinds": ("late requests",)},
+    "vote_for_a_shorter_log": {"kinds": ("isolation", "old end", "blackout", "kill"), "roles": APART},
+    "forget_an_fsync": {"kinds": ("slow disk", "blackout", "power cut"), "roles": APART},
 }
 """What the runs have that look for mistakes which few seeds find."""
 AT_ONCE = ("count_the_leader_only", "append_retries")  #: the first seeds find them, so they are in the default run
