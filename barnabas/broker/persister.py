@@ -173,6 +173,11 @@ class Attempt(NamedTuple):
         """Returns the attempt, for some of its partitions."""
         return self if len(partitions) == len(self.partitions) else self._replace(partitions=partitions)
 
+    def end(self, error: KafkaError) -> None:
+        """Ends the attempt without another one."""
+        for each in self.partitions:
+            self.call.settle(each, Outcome(error))
+
 
 class Persister:
     """The persister of one node. Each call has one callback, which gets the outcomes of all partitions, maybe later."""
@@ -278,6 +283,9 @@ class Persister:
     def _term_of(self, group_id: str) -> CoordinatorTerm:
         return coordinator_term(self._node.image, CONSUMER_OFFSETS, group_id)
 
+    def _is_current(self, call: Call) -> bool:
+        return call.term is None or call.term == self._term_of(call.group_id)
+
     def _ask(self, attempt: Attempt) -> None:
         """Sends requests to the coordinators that the metadata has, and looks up the others."""
         image, call = self._node.image, attempt.call
@@ -324,7 +332,7 @@ class Persister:
         channel = self._channels.get((node_id, rpc))
         if channel is None:
             send = partial(self._node.peers.send, node_id, lane=LANE)
-            channel = self._channels[node_id, rpc] = Channel(rpc, send, self._settle)
+            channel = self._channels[node_id, rpc] = Channel(rpc, send, self._settle, self._is_current)
         return channel
 
     def _settle(self, attempt: Attempt, outcomes: Outcomes) -> None:
@@ -346,11 +354,6 @@ class Persister:
 
         def ask() -> None:
             self._timers.discard(timer)
-            if call.term is not None and call.term != self._term_of(call.group_id):
-                # The next coordinator of the group makes its own call; a late one would undo what has come after that.
-                for each in attempt.partitions:
-                    call.settle(each, Outcome(NotCoordinator()))
-                return
             self._ask(attempt._replace(number=attempt.number + 1))
 
         timer = self._node.scheduler.call_later(backoff, ask)
@@ -360,7 +363,8 @@ class Persister:
 class Channel:
     """Requests of one kind to one node, one at a time, so that writes of a share partition keep their order.
 
-    While a request is in flight, others are queued; those of the same group are then sent as one.
+    While a request is in flight, others are queued; those of the same group are then sent as one. A call whose group
+    coordinator has been replaced is not sent: the next one makes its own, and a late one would undo what came after.
     """
 
     def __init__(
@@ -368,10 +372,12 @@ class Channel:
         rpc: Rpc,
         send: Callable[[Request, Callable[[Any, KafkaError | None], object]], object],
         settle: Callable[[Attempt, Outcomes], object],
+        is_current: Callable[[Call], bool],
     ) -> None:
         self._rpc = rpc
         self._send = send
         self._settle = settle
+        self._is_current = is_current
         self._queue: deque[Attempt] = deque()
         self._is_busy = False
 
@@ -381,10 +387,19 @@ class Channel:
         self._send_next()
 
     def _send_next(self) -> None:
-        if self._is_busy or not self._queue:
-            return
-        self._is_busy = True
-        attempts = self._take()
+        while self._queue and not self._is_busy:
+            current: list[Attempt] = []
+            ended: list[Attempt] = []
+            for attempt in self._take():
+                (current if self._is_current(attempt.call) else ended).append(attempt)
+            if current:
+                self._is_busy = True
+                self._send_all(current)
+            for attempt in ended:
+                attempt.end(NotCoordinator())
+
+    def _send_all(self, attempts: Sequence[Attempt]) -> None:
+        """Sends attempts of one group in one request."""
         rpc, group_id = self._rpc, attempts[0].call.group_id
         topics: dict[bytes, list[Any]] = {}
         for attempt in attempts:

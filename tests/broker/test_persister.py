@@ -14,6 +14,12 @@ from barnabas.wire.messages.initialize_share_group_state import InitializeShareG
 TOPIC_ID = bytes(15) + b"\7"
 
 
+def initialized():
+    result = InitializeShareGroupStateResponse.InitializeStateResult
+    partition = result.PartitionResult(partition=0)
+    return InitializeShareGroupStateResponse(results=[result(topic_id=TOPIC_ID, partitions=[partition])])
+
+
 class Node:
     """A node that coordinates group ``g``, and reaches the share coordinator, node 2, as the test wants."""
 
@@ -32,13 +38,16 @@ class Node:
         assert node_id == 2
         self.sent.append((request, done))
 
-    def initialize(self):
+    def initialize(self, persister=None):
         outcomes = {}
-        Persister(self).initialize("g", {TOPIC_ID: {0: -1}}, 3, outcomes.update)
+        (persister or Persister(self)).initialize("g", {TOPIC_ID: {0: -1}}, 3, outcomes.update)
         return outcomes
 
 
-@pytest.mark.parametrize("successor", [(3, 5), (1, 6)], ids=["another node", "itself, later"])
+successors = pytest.mark.parametrize("successor", [(3, 5), (1, 6)], ids=["another node", "itself, later"])
+
+
+@successors
 def test_a_call_of_an_earlier_coordinator_is_not_repeated(successor):
     """The next coordinator has initialized the state since, and members have accepted records."""
     node = Node()
@@ -50,6 +59,32 @@ def test_a_call_of_an_earlier_coordinator_is_not_repeated(successor):
     assert type(outcomes[TOPIC_ID, 0].error) is NotCoordinator
 
 
+@successors
+def test_a_call_that_waits_for_another_ends_with_its_term(successor):
+    node = Node()
+    persister = Persister(node)
+    first, second = node.initialize(persister), node.initialize(persister)
+    ((_, done),) = node.sent
+    node.coordinates(successor[0], epoch=successor[1])
+    done(initialized(), None)
+    assert len(node.sent) == 1
+    assert first[TOPIC_ID, 0].error is None
+    assert type(second[TOPIC_ID, 0].error) is NotCoordinator
+
+
+def test_a_call_of_the_next_term_is_sent_after_those_that_have_ended():
+    node = Node()
+    persister = Persister(node)
+    node.initialize(persister)
+    node.initialize(persister)
+    node.coordinates(1, epoch=6)
+    third = node.initialize(persister)
+    node.sent.pop()[1](initialized(), None)
+    ((_, done),) = node.sent
+    done(initialized(), None)
+    assert third[TOPIC_ID, 0].error is None
+
+
 def test_a_call_is_repeated_in_the_same_term():
     node = Node()
     outcomes = node.initialize()
@@ -57,7 +92,5 @@ def test_a_call_is_repeated_in_the_same_term():
     node.scheduler.advance(60)
     request, done = node.sent.pop()
     assert request.topics[0].partitions[0].state_epoch == 3
-    result = InitializeShareGroupStateResponse.InitializeStateResult
-    partition = result.PartitionResult(partition=0)
-    done(InitializeShareGroupStateResponse(results=[result(topic_id=TOPIC_ID, partitions=[partition])]), None)
+    done(initialized(), None)
     assert outcomes[TOPIC_ID, 0].error is None

@@ -100,7 +100,8 @@ def tell(outcome: Outcome) -> None:
 
 
 def tell_shrunk(failed: Outcome, settings: dict[str, Any], planted: str | None) -> None:
-    """Prints the smallest failing run, the end of its trace, and the command that replays it."""
+    """Prints the first problem, then the smallest failing run with the end of its trace and the command."""
+    say(f"seed {failed.seed} fails, and is made smaller: {failed.problems[0]}")
     found = shrink(failed.seed, failed, **settings)
     lines: deque[str] = deque(maxlen=LAST_LINES)
     outcome = run(failed.seed, left_out=found.left_out, until=found.until, **settings, trace=lines.append)
