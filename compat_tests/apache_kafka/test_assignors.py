@@ -128,6 +128,27 @@ def test_the_same_assignments(java_program: JavaProgram, assignor: str, is_homog
             group.change()
 
 
+def test_the_same_rounding(java_program: JavaProgram) -> None:
+    """To ``SimpleAssignor`` 29 / 7 * 7 is 29.000000000000004, so of 7 members the first and the last may have 5."""
+    chance = random.Random(29)
+    topic_id = chance.randbytes(16).hex()
+    for size in range(1, 60):
+        topics: Topics = {topic_id: {"name": "topic", "partitions": [[]] * size}}
+        for count in range(1, min(size, 20) + 1):
+            owners = [chance.randrange(count) if chance.random() < 0.6 else None for _ in range(size)]
+            members: Members = {
+                f"member-{index}": {
+                    "topics": ["topic"],
+                    "instance": None,
+                    "assigned": {topic_id: [each for each, owner in enumerate(owners) if owner == index]},
+                }
+                for index in range(count)
+            }
+            asked = [{"id": member_id, **member} for member_id, member in members.items()]
+            printed = in_order(ask(java_program, assignor="simple", topics=topics, members=asked))
+            assert ours("simple", topics, members) == printed, (size, count)
+
+
 def test_the_same_hashes(java_program: JavaProgram) -> None:
     chance = random.Random(1101)
     racks = {1: "a", 2: "b,c", 3: "ü-\U0001d11e", 4: "\uffee", 5: ""}

@@ -4,6 +4,7 @@ possible.
 compat_tests compares each with Apache Kafka's own assignors.
 """
 
+import math
 import random
 from types import SimpleNamespace
 
@@ -132,8 +133,11 @@ def test_simple_shares_each_partition_among_as_many(group):
                 owners.setdefault((topic_id, partition), []).append(member_id)
     if owners:
         assert max(map(len, owners.values())) <= -(-len(members) // len(owners))
-        shares = counts(found)
-        assert shares[-1] - shares[0] <= 1 or len(members) > len(owners)
+        if len(members) <= len(owners):
+            # Apache Kafka counts in floats: to it 29 / 7 * 7 is more than 29, so one member may have to do without.
+            lacking = math.ceil(len(owners) / len(members) * len(members)) - len(owners)
+            shares = counts(found)
+            assert shares[-1] - shares[0] <= 1 + lacking
 
 
 def test_ranges_stand_side_by_side_and_static_members_come_first():
