@@ -4,6 +4,7 @@ Knows nothing of checks and plans. Each fault has its own randomness, so that th
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -56,6 +57,7 @@ class Faults:
         self._scripts: set[asyncio.Task[None]] = set()  # those that still run, such as restarts
         self._context = copy_context()  # of no node, since a fault may begin when a node sends a message
         self._forgetful: int | None = None  # the node whose disk has lost records, until all are in sync
+        self._cut_off: Counter[int] = Counter()  # nodes that others may take for dead
         self.done = 0
 
     async def inflict(self, plan: Sequence[Fault]) -> None:
@@ -117,8 +119,36 @@ class Faults:
 
     def may_forget(self, node_id: int) -> bool:
         """Returns whether a broker's disk may lose unsynced records: all others are up, and stay up."""
-        node = self.cluster.nodes[node_id]
-        return node.server is not None and self._all_in_sync(node_id) and not self.failing - {node_id}
+        node, others = self.cluster.nodes[node_id], self.failing | self._cut_off.keys()
+        return node.server is not None and self._all_in_sync(node_id) and not others - {node_id}
+
+    def cut_off(self, *node_ids: int) -> Undo | None:
+        """Says of nodes that others may take them for dead, until the returned function is called.
+
+        Returns None if that must not be: a partition would be left to the broker whose disk has lost records. Its old
+        registration is valid for a while, and whoever is the last in the ISR is elected.
+        """
+        if self._is_left_to_the_forgetful({*node_ids, *self._cut_off}):
+            return None
+        self._cut_off.update(node_ids)
+
+        def undo() -> None:
+            self._cut_off.subtract(node_ids)
+            self._cut_off = +self._cut_off
+
+        return undo
+
+    def _is_left_to_the_forgetful(self, away: set[int]) -> bool:
+        """Returns whether no replica of a partition has all records, without these nodes."""
+        if self._all_in_sync():
+            self._forgetful = None
+        forgetful = self._forgetful
+        return forgetful is not None and any(
+            forgetful in part.isr and set(part.isr) <= {*away, forgetful}
+            for broker in self.cluster.brokers().values()
+            for topic in broker.image.topics_by_id.values()
+            for part in topic.partitions.values()
+        )
 
     def killed(self, node_id: int, *, power_cut: bool) -> Undo | None:
         """Kills a process, even while it starts, if others have its records. Returns a function that restarts it."""
@@ -160,11 +190,12 @@ class Faults:
         """Stops a process cleanly."""
         node = self.cluster.nodes[fault.node]
         life = node.life
-        if node.server is None or life is None or life.is_paused:
+        if node.server is None or life is None or life.is_paused or (release := self.cut_off(node.id)) is None:
             return None
         stopping = node.stop()
 
         def start_again() -> None:
+            release()
             if not stopping.done() and node.life is life:
                 self.network.say(f"{node.id} does not stop: it is killed")
                 node.kill(power_cut=False)
@@ -175,10 +206,15 @@ class Faults:
     def pause(self, fault: Fault, chance: Random) -> Undo | None:
         """Suspends a process, and resumes it (SIGSTOP, SIGCONT)."""
         node = self.cluster.nodes[fault.node]
-        if node.life is None or node.life.is_paused:
+        if node.life is None or node.life.is_paused or (release := self.cut_off(node.id)) is None:
             return None
         node.pause()
-        return node.resume
+
+        def undo() -> None:
+            node.resume()
+            release()
+
+        return undo
 
     def revive(self, node: SimulatedNode) -> None:
         """Starts a node that does not run, repeatedly until it is up."""
@@ -211,6 +247,9 @@ class Faults:
 
     def isolation(self, fault: Fault, chance: Random) -> Undo | None:
         """Disconnects a node from the others, in one direction or both, and sometimes from the clients."""
+        release = self.cut_off(fault.node)
+        if release is None:
+            return None
         me, others = str(fault.node), [str(each) for each in self.cluster.nodes if each != fault.node]
         if chance.random() < 0.3:
             others = chance.sample(others, 1)
@@ -224,6 +263,7 @@ class Faults:
 
         def undo() -> None:
             self.network.blocked -= pairs
+            release()
 
         return undo
 
@@ -255,10 +295,14 @@ class Faults:
 
     def delays(self, fault: Fault, chance: Random) -> Undo | None:
         """Delays messages. The messages of one connection stay in order, those of several connections do not."""
+        release = self.cut_off(*self.cluster.broker_ids)
+        if release is None:
+            return None
         self.network.late, self.network.late_s = chance.choice([0.01, 0.1, 0.5]), chance.choice([0.05, 0.5, 3.0])
 
         def undo() -> None:
             self.network.late = 0.0
+            release()
 
         return undo
 

@@ -73,7 +73,17 @@ def late_requests(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
     """Makes requests of one kind late; their senders give up some of them."""
     seconds = chance.choice([(0.1, 1.0), (1.0, 4.0), (2.0, 9.0)])
     share = chance.choice([0.05, 0.3, 0.3, 1.0])
-    return _rule(faults, Late(chance.choice(CHANGING), chance, share, seconds, chance.choice([0.0, 0.5, 1.0])))
+    kind = chance.choice(CHANGING)
+    release = faults.cut_off(*faults.cluster.broker_ids) if kind is BrokerHeartbeatRequest else lambda: None
+    if release is None:
+        return None
+    undo = _rule(faults, Late(kind, chance, share, seconds, chance.choice([0.0, 0.5, 1.0])))
+
+    def stop() -> None:
+        undo()
+        release()
+
+    return stop
 
 
 def _rule(faults: Faults, rule: Late) -> Undo:

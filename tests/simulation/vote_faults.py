@@ -27,6 +27,8 @@ def election(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
         return None
     first, second = chance.choice([chance.sample(others, 2), [leader, chance.choice(others)]])
     undo = _part(faults, first, second, both_ways=chance.random() >= 0.3)
+    if undo is None:
+        return None
     faults.later(chance.uniform(0, fault.seconds), partial(_end, faults, leader, chance.choice([1, 1, 4]), chance))
     return undo
 
@@ -41,6 +43,8 @@ def split_vote(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
     if leader is None:
         return None
     undo = _part(faults, *others[:2], both_ways=True)
+    if undo is None:
+        return None
     left = LOST_VOTES
     moment = chance.choice([0.0, 0.005, 0.02])
 
@@ -69,14 +73,18 @@ def _leader_and_others(faults: Faults) -> tuple[SimulatedNode | None, list[Simul
     return leaders[0], [node for node in voters if node is not leaders[0]]
 
 
-def _part(faults: Faults, first: SimulatedNode, second: SimulatedNode, *, both_ways: bool) -> Undo:
+def _part(faults: Faults, first: SimulatedNode, second: SimulatedNode, *, both_ways: bool) -> Undo | None:
     """Lets nothing come from the first voter to the second, or back."""
+    release = faults.cut_off(first.id, second.id)
+    if release is None:
+        return None
     pairs = {(first.name, second.name)} | ({(second.name, first.name)} if both_ways else set())
     faults.network.say(f"held up: {', '.join(f'{sender} -> {target}' for sender, target in sorted(pairs))}")
     faults.network.blocked |= pairs
 
     def undo() -> None:
         faults.network.blocked -= pairs
+        release()
 
     return undo
 
