@@ -71,14 +71,20 @@ class ShareRuntime(CoordinatorRuntime[ShareShard]):
         context.append(batch, now_ms, written, appended=appended)
 
     @staticmethod
-    def _prune(context: ShardContext[ShareShard], offset: int) -> None:
-        """Deletes the records below ``offset``."""
+    def _prune(context: ShardContext[ShareShard], offset: int) -> bool:
+        """Deletes the records below ``offset``, and returns whether it could.
+
+        The snapshot at ``offset`` has to be committed: another leader may lack it, and then what it replaces is needed.
+        """
         log = context.partition.log
+        if offset >= log.high_watermark:
+            return False
         try:
-            if offset > log.log_start_offset:
-                log.delete_records_before(offset)
+            log.delete_records_before(offset)
         except (KafkaError, OSError) as error:
             logger.warning("%s: cannot delete the records below offset %d: %s", context, offset, error)
+            return False
+        return True
 
     def on_image(self, delta: MetadataDelta) -> None:
         """Deletes the states of deleted topics."""

@@ -77,11 +77,11 @@ class ShareShard:
         *,
         append: Append,
         has_partition: Callable[[bytes, int], bool],
-        prune: Callable[[int], object],
+        prune: Callable[[int], bool],
     ) -> None:
         """
         :param has_partition: returns whether the topic with that id has that partition
-        :param prune: deletes the records of the log below an offset
+        :param prune: deletes the records of the log below an offset, and returns whether it could
         """
         self._most_updates = config.share_coordinator_snapshot_update_records_per_snapshot
         self._prune_after = config.share_coordinator_state_topic_prune_interval_ms
@@ -317,9 +317,8 @@ class ShareShard:
         """Deletes the records that newer snapshots have made redundant (``ShareCoordinatorOffsetsManager``)."""
         self._deadlines.set(self._pruning, self._prune_after / 1000)
         offset = min((stored.offset for stored in self._states.values()), default=self._newest)
-        if offset > self._pruned:
+        if offset > self._pruned and self._prune(offset):
             self._pruned = offset
-            self._prune(offset)
 
     def _snapshot_cold(self) -> None:
         """Writes snapshots of states that were not changed for long, so that the log can be pruned.

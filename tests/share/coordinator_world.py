@@ -68,7 +68,7 @@ class World(Speaker):
         self.log: dict[int, list[tuple[bytes, bytes | None]]] = {0: [], 1: []}
         self.starts = {0: 0, 1: 0}
         self.log_error: type[KafkaError] | None = None
-        self.held: list[Callable[[], object]] | None = None
+        self.held: list[tuple[int, int, Callable[[], object]]] | None = None
         self.runtime = FakeRuntime(self.clock, self.new_shard, self.index_of)
         self.coordinator = ShareCoordinator(self.runtime)
         self.load(self.log)
@@ -102,7 +102,7 @@ class World(Speaker):
             written(None)
         else:
             written = self.runtime.guarded(written, index)
-            self.held.append(lambda: written(None))
+            self.held.append((index, offset, lambda: written(None)))
 
     def record(self, record_key: bytes, value: bytes | None) -> str:
         key = decode_key(record_key)
@@ -119,10 +119,13 @@ class World(Speaker):
             text += f" of {kept.create_timestamp} at {kept.write_timestamp}"
         return f"{text} [{batches_text(kept.state_batches)}]"
 
-    def prune(self, index: int, offset: int) -> None:
+    def prune(self, index: int, offset: int) -> bool:
+        if any(index == each and at <= offset for each, at, _ in self.held or ()):
+            return False
         if offset > self.starts[index]:
             self.starts[index] = offset
             self.say(f"log {index}: begins at {offset}")
+        return True
 
     def do_config(self, _, options: Options) -> None:
         """``config updates=3 prune=1m cold=1m``."""
@@ -172,7 +175,7 @@ class World(Speaker):
 
     def do_release(self, *_) -> None:
         held, self.held = self.held, None
-        for call in held:
+        for _, _, call in held:
             call()
 
     def do_break(self, words: Words, _) -> None:

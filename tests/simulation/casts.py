@@ -11,10 +11,13 @@ from typing import Any
 
 from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, TRANSACTION_VERSION
 from barnabas.errors import KafkaError
+from tests.history.checker import judge
 from tests.history.records import History, Transform
+from tests.simulation import expiring
 from tests.simulation.changes import Changer
 from tests.simulation.clients import PAUSE_S, Admin, Client, Consumer, Place, Producer
 from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.expiring import Expiring
 from tests.simulation.groups import Group, GroupMember, OffsetsClient
 from tests.simulation.members import ClassicMember, ConsumerMember
 from tests.simulation.operators import Operator
@@ -44,9 +47,10 @@ class Cast:
     """The clients of a run.
 
     :param random: the chance of the run, of which each client gets its own
+    :param expires: whether there is a topic whose oldest records are deleted
     """
 
-    def __init__(self, cluster: SimulatedCluster, history: History, random: Random) -> None:
+    def __init__(self, cluster: SimulatedCluster, history: History, random: Random, *, expires: bool) -> None:
         self.cluster, self.history, self.random = cluster, history, random
         self.groups = random.choice(GROUPS)
         self.is_lowered = random.random() < LOWERED
@@ -59,6 +63,9 @@ class Cast:
         self._values = itertools.count(1)
         self._transforming: Group | None = None
         self._sharing: ShareGroup | None = None
+        self._expiring: Expiring | None = None
+        if expires:
+            self._expiring = Expiring(cluster, Random(random.getrandbits(64)), self._value)
 
     def _new(self, kind: Callable[..., Any], name: str, **settings: Any) -> Any:
         """Returns a client with its own chance."""
@@ -82,6 +89,8 @@ class Cast:
         if self.is_levelled:
             await admin.lower(TRANSACTION_VERSION, self.random.choice([0, 1]))
         await admin.create(self.topics, replicas=3, configs={})
+        if self._expiring is not None:
+            await admin.create({expiring.TOPIC: 1}, replicas=3, configs=self._expiring.configs)
 
     def start(self) -> None:
         """Starts all clients."""
@@ -97,6 +106,8 @@ class Cast:
             self._add(Operator, "operator")
         if self.random.random() < SPARE:
             self._add(SpareBroker, "spare", places=self.places)
+        if self._expiring is not None:
+            self.clients += self._expiring.clients()
         for client in self.clients:
             client.start()
 
@@ -137,6 +148,8 @@ class Cast:
             reader = self._new(Consumer, f"end-{committed}", places=self.places, committed=committed)
             stuck = await self._as(reader, read_to_end(reader, seconds))
             self.history.stuck |= {f"{place[0]}-{place[1]}": reason for place, reason in stuck.items()}
+        if self._expiring is not None:
+            await self._read_what_is_left(self._expiring, seconds)
         if self._transforming is not None:
             client = self._new(OffsetsClient, "end-offsets", group=self._transforming)
             try:
@@ -148,6 +161,20 @@ class Cast:
             self.history.transforms.append(Transform(list(committed_offsets), outputs, committed_offsets))
         if self._sharing is not None:
             await self._share_to_end(self._sharing, seconds)
+
+    async def _read_what_is_left(self, kept: Expiring, seconds: float) -> None:
+        """Reads the topic whose oldest records are deleted."""
+        for committed in (True, False):
+            reader = kept.end_reader(committed=committed)
+            stuck = await self._as(reader, read_to_end(reader, seconds))
+            kept.history.stuck |= dict.fromkeys([expiring.KEY] * bool(stuck), str(stuck))
+            if not stuck:
+                kept.conclude(reader)
+
+    def problems(self) -> list[str]:
+        """Returns what the checker says of the observations of all clients."""
+        found = [str(anomaly) for anomaly in judge(self.history).anomalies]
+        return found if self._expiring is None else found + self._expiring.problems()
 
     async def _share_to_end(self, group: ShareGroup, seconds: float) -> None:
         """Waits until each record was acquired. :raises AssertionError: some are not for a long time"""

@@ -302,14 +302,19 @@ class Consumer(Client):
             check(answer.error_code)
             part = answer.responses[0].partitions[0]
             check(part.error_code)
-        except KafkaError:
+        except KafkaError as error:
             self.leaders.pop(place, None)
-            await self.pause()
+            await self.read_failed(place, error)
             return False
-        self._take(place, part, start)
+        self.take(place, part, start)
         return True
 
-    def _take(self, place: Place, part: Any, start: float) -> None:
+    async def read_failed(self, place: Place, error: KafkaError) -> None:
+        """Waits before the next attempt."""
+        await self.pause()
+
+    def take(self, place: Place, part: Any, start: float) -> None:
+        """Takes the records of a response from the position on. :param start: when it was asked for"""
         self.ends[place] = part.high_watermark
         key, found = f"{place[0]}-{place[1]}", []
         aborted = sorted((each.first_offset, each.producer_id) for each in part.aborted_transactions or ())

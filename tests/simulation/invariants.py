@@ -6,8 +6,9 @@ Reads the nodes, and changes nothing. The rules are Raft's for the metadata log,
 - committed records are equal at the same offset on all nodes that know them to be committed, and the leader of the
 newest epoch has all of them;
 - a majority of the voters has what is committed, since their set is this one (KIP-853);
-- the high watermark of a running node never decreases, and no log is truncated below it; where a power cut may have
-undone a truncation, these and the comparison begin when the process has been in sync;
+- the high watermark and the log start offset of a running node never decrease, and no log is truncated below the high
+watermark; where a power cut may have undone a truncation, these and the comparison begin when the process has been in
+sync;
 - all replicas of the maximal ISR have all committed records, unless the controller refuses them (KIP-903);
 - leader epochs and partition epochs increase; the ISR consists of replicas; the leader is in it; none is fenced, but
 for the last one of a partition without a leader;
@@ -51,6 +52,7 @@ class Known:
         self.life = life
         self.turns = -1  #: of its life, when it was checked last
         self.high_watermarks: dict[Place, int] = {}
+        self.starts: dict[Place, int] = {}
         self.logs: dict[Place, PartitionLog] = {}
         self.partitions: dict[Place, tuple[object, ...]] = {}  #: as of the last check
         self.read: dict[Place, int] = {}  #: the offset up to which its log was compared
@@ -180,13 +182,16 @@ class Invariants:
         if known.logs.setdefault(place, log) is not log:  # the replica was removed and added again
             known.logs[place] = log
             known.high_watermarks.pop(place, None)
+            known.starts.pop(place, None)
             known.read.pop(place, None)
         before = known.high_watermarks.get(place, -1)
         if end < before:
             raise Broken(f"the high watermark of {name(place)} goes back from {before} to {end} on {node.id}")
         if log.log_end_offset < before:
             raise Broken(f"{name(place)} is cut off at {log.log_end_offset} on {node.id}; {before} was committed")
-        known.high_watermarks[place] = end
+        if log.log_start_offset < known.starts.get(place, 0):
+            raise Broken(f"the start of {name(place)} goes back to {log.log_start_offset} on {node.id}")
+        known.high_watermarks[place], known.starts[place] = end, log.log_start_offset
         self._compare(node, log, place, end, known)
         self._ends[place] = max(end, self._ends.get(place, 0))
 

@@ -25,10 +25,12 @@ from barnabas.coordinators.runtime import CoordinatorRuntime
 from barnabas.coordinators.shard import ShardContext, State
 from barnabas.errors import KafkaError, NotCoordinator, NotLeaderOrFollower
 from barnabas.log import cleanable
+from barnabas.log.follower import Follower
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerState
 from barnabas.offsets.group_offsets import GroupOffsets
 from barnabas.share.partition import SharePartition
+from barnabas.share.shard import ShareShard
 from barnabas.transactions import shard
 from barnabas.transactions.completion import Completion
 from barnabas.transactions.transaction import Transaction
@@ -395,6 +397,35 @@ def forget_epochs_in_snapshots(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(snapshot_generator, "records_of_image", records)
 
 
+# ---------------------------------------------------------------- deletion
+
+
+def delete_alone(patch: pytest.MonkeyPatch) -> None:
+    """DeleteRecords is answered before the followers have deleted the records."""
+    patch.setattr(Followers, "low_watermark", property(lambda self: self.log.log_start_offset))
+
+
+def begin_anew_at_the_end(patch: pytest.MonkeyPatch) -> None:
+    """A follower that ends before its leader's log starts continues at the end of it, not at its start."""
+    proper = Follower.handle_out_of_range
+
+    def handle(self: Follower, log_start_offset: int, log_end_offset: int, now_ms: int) -> bool:
+        is_behind = log_start_offset > self.log.log_end_offset
+        return proper(self, log_end_offset if is_behind else log_start_offset, log_end_offset, now_ms)
+
+    patch.setattr(Follower, "handle_out_of_range", handle)
+
+
+def prune_to_the_newest(patch: pytest.MonkeyPatch) -> None:
+    """A share coordinator deletes the records before the newest snapshot of any share partition."""
+
+    def prune(self: ShareShard) -> None:
+        self._deadlines.set(self._pruning, self._prune_after / 1000)
+        self._prune(self._newest)
+
+    patch.setattr(ShareShard, "_prune_regularly", prune)
+
+
 MISTAKES: dict[str, Plant] = {
     each.__name__: each
     for each in (
@@ -435,5 +466,8 @@ MISTAKES: dict[str, Plant] = {
         accept_without_writing,
         clean_what_is_not_committed,
         forget_epochs_in_snapshots,
+        delete_alone,
+        begin_anew_at_the_end,
+        prune_to_the_newest,
     )
 }

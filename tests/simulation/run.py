@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from tests.history.checker import judge
 from tests.history.records import History
 from tests.simulation.casts import Cast
 from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
@@ -21,7 +20,7 @@ from tests.simulation.generations import is_ambiguous
 from tests.simulation.invariants import Broken, Invariants
 from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
 from tests.simulation.plans import KINDS, plan
-from tests.simulation.storage import compacts, storage
+from tests.simulation.storage import compacts, expires, storage
 
 SHAPES = ((COMBINED,) * 3, (CONTROLLER,) + (BROKER,) * 3, (CONTROLLER,) * 3 + (BROKER,) * 3)
 DYNAMIC = 0.4
@@ -85,7 +84,7 @@ class Run:
         self.cluster = SimulatedCluster(self.loop, chance, roles, is_dynamic=is_dynamic, configs=configs, trace=trace)
         self.cluster.network.ends_with_sender = is_ambiguous
         self.invariants = Invariants(self.cluster, compacts=compacts(configs))
-        self.cast = Cast(self.cluster, self.outcome.history, self._chance())
+        self.cast = Cast(self.cluster, self.outcome.history, self._chance(), expires=expires(configs))
 
     def execute(self) -> Outcome:
         """Executes the run."""
@@ -99,7 +98,7 @@ class Run:
             self.cluster.close()
             self.loop.close()
         outcome.problems += self.loop.errors
-        outcome.problems += [str(anomaly) for anomaly in judge(outcome.history).anomalies]
+        outcome.problems += self.cast.problems()
         return outcome
 
     async def _checked(self) -> None:

@@ -1,7 +1,7 @@
 """How the nodes of a seed store their logs: with Kafka's defaults, or with all that otherwise takes hours.
 
 Knows nothing of faults. Segments roll within seconds, internal topics are compacted, the metadata log is replaced by
-snapshots, and a node that was down is behind them.
+snapshots, old records are deleted, and a node that was down is behind them.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,18 @@ from random import Random
 
 SHARE = 0.6
 """The share of seeds whose logs are not stored with the defaults."""
+EXPIRING = 0.6
+"""The share of these seeds in which old records are deleted."""
 COMPACTION: Mapping[str, str] = {
     "log.cleaner.backoff.ms": "1000",
     "log.cleaner.min.cleanable.ratio": "0.1",
     "log.cleaner.delete.retention.ms": "3000",
+}
+EXPIRY: Mapping[str, str] = {
+    "log.initial.task.delay.ms": "500",
+    "log.retention.check.interval.ms": "500",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.prune.interval.ms": "1000",
 }
 
 
@@ -34,9 +42,19 @@ def storage(chance: Random) -> dict[str, str]:
         found["metadata.log.max.record.bytes.between.snapshots"] = str(chance.choice([500, 3000]))
         found["metadata.log.segment.ms"] = str(chance.choice([500, 5000]))
         found["metadata.max.retention.bytes"] = str(chance.choice([1000, 20_000]))
+    if chance.random() < EXPIRING:
+        found["log.flush.start.offset.checkpoint.interval.ms"] = str(chance.choice([500, 60_000]))
+        found["share.coordinator.snapshot.update.records.per.snapshot"] = str(chance.choice([3, 20]))
+        found["share.coordinator.cold.partition.snapshot.interval.ms"] = str(chance.choice([2000, 20_000]))
+        found |= EXPIRY
     return found
 
 
 def compacts(configs: Mapping[str, str]) -> bool:
     """Returns whether logs are compacted within the time of a run."""
     return COMPACTION.items() <= configs.items()
+
+
+def expires(configs: Mapping[str, str]) -> bool:
+    """Returns whether old records are deleted within the time of a run."""
+    return EXPIRY.items() <= configs.items()

@@ -5,7 +5,7 @@ import pytest
 from tests.simulation.cluster import BROKER, CONTROLLER
 from tests.simulation.mistakes import MISTAKES
 from tests.simulation.run import run
-from tests.simulation.storage import COMPACTION
+from tests.simulation.storage import COMPACTION, EXPIRY
 
 SECONDS = 8
 ENOUGH_SEEDS = 500
@@ -17,8 +17,14 @@ DIRECTED = {
         "kinds": ("kill", "isolation", "old incarnation", "pause"),
         "stored": {**COMPACTION, "log.roll.ms": "300"},
     },
+    "begin_anew_at_the_end": {"stored": EXPIRY},
     "count_removed_voters": {"is_dynamic": True},
+    "delete_alone": {"stored": EXPIRY},
     "ignore_connections": {"kinds": ("late requests",)},
+    "prune_to_the_newest": {
+        "kinds": ("kill", "isolation", "stop"),
+        "stored": {**EXPIRY, "share.coordinator.snapshot.update.records.per.snapshot": "20"},
+    },
     "vote_for_a_shorter_log": {"kinds": ("isolation", "old end", "blackout", "kill"), "roles": APART},
     "forget_an_fsync": {"kinds": ("slow disk", "blackout", "power cut"), "roles": APART},
 }
