@@ -205,13 +205,17 @@ class PartitionChange:
     # ------------------------------------------------------------ eligible leader replicas
 
     def _track_eligible(self) -> None:
-        """Adds replicas that leave a too small ISR to the ELR: they have all committed records."""
+        """Adds replicas that leave a too small ISR to the ELR: they have all committed records.
+
+        A removed replica does not stay in it, as it does in Apache Kafka's controller: added again, it has nothing.
+        """
         if not self._terms.keeps_eligible:
             return
         if len(self.isr) >= self._terms.min_insync_replicas(self._topic):
             self._elr = ()
             return
-        was = {*self.partition.elr, *self.partition.isr}
+        before = self.partition
+        was = {*before.elr, *before.isr}.intersection(before.replicas, self.replicas)
         self._elr = sorted(was - {*self.isr, self.stopped_uncleanly})
 
     def _record_eligible(self, record: PartitionChangeRecord) -> None:

@@ -15,6 +15,7 @@ from barnabas.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
 
 @pytest.fixture
@@ -163,3 +164,18 @@ def test_a_reassignment_goes_elsewhere(four):
     move(four, 2, 3)
     partition = four.partition("orders")
     assert (partition.replicas, partition.adding, partition.removing) == ((2, 3, 1, 4), (4,), (1, 4))
+
+
+def test_a_removed_replica_is_not_eligible(four):
+    """Apache Kafka's controller leaves it in the ELR: added again, with an empty log, it would be elected."""
+    move(four, 3)
+    assert (four.partition("orders").isr, four.partition("orders").elr) == ((3,), ())
+
+
+def test_a_replica_that_another_controller_has_left_eligible_is_not_when_it_is_added_again(four):
+    move(four, 3)
+    orders = PartitionChangeRecord(partition_id=0, topic_id=four.topic("orders").id, eligible_leader_replicas=[1, 2])
+    four.apply([orders])
+    move(four, 3, 1)
+    partition = four.partition("orders")
+    assert (partition.replicas, partition.adding, partition.elr) == ((3, 1), (1,), ())
