@@ -83,10 +83,11 @@ def recorded(log: Path, script: Script) -> list[Any]:
     """Returns the records of the script in a metadata log, with names for what differs."""
     found = []
     fenced = dict[int, bool]()
+    eligible = Eligible()
     for path in sorted(log.glob("*.log")):
         for decoded in decode_batches(path.read_bytes()):
             for record in () if decoded.batch.is_control else decoded.records:
-                if isinstance(record, COMPARED) and not is_repeated(record, fenced):
+                if isinstance(record, COMPARED) and eligible.changes(record) and not is_repeated(record, fenced):
                     found.append(named(record, script))
     runs = itertools.groupby(found, lambda each: each[0])
     return [each for _, run in runs for each in sorted(run, key=in_any_order)]
@@ -105,6 +106,28 @@ def is_repeated(record: Any, fenced: dict[int, bool]) -> bool:
         return False
     before, fenced[record.broker_id] = fenced.get(record.broker_id), record.fenced > 0
     return before is True and record.fenced > 0
+
+
+class Eligible:
+    """The eligible leaders of partitions, without the removed replicas that Apache Kafka's controller leaves there."""
+
+    def __init__(self) -> None:
+        self.replicas: dict[tuple[bytes, int], list[int]] = {}
+        self.elrs: dict[tuple[bytes, int], list[int]] = {}
+
+    def changes(self, record: Any) -> bool:
+        """Leaves removed replicas out of a record. Returns whether it still changes something."""
+        if not isinstance(record, records.PartitionRecord | records.PartitionChangeRecord):
+            return True
+        place, elr = (record.topic_id, record.partition_id), record.eligible_leader_replicas
+        if record.replicas is not None:
+            self.replicas[place] = record.replicas
+        if elr is not None:
+            kept = [each for each in elr if each in self.replicas[place]]
+            record.eligible_leader_replicas = None if kept == self.elrs.get(place, []) else kept
+            self.elrs[place] = kept
+        unchanged = records.PartitionChangeRecord(partition_id=record.partition_id, topic_id=record.topic_id)
+        return record != unchanged
 
 
 def named(record: Any, script: Script) -> tuple[str, dict[str, Any]]:
