@@ -15,7 +15,7 @@ from tests.history.checker import judge
 from tests.history.records import History, Transform
 from tests.simulation import expiring
 from tests.simulation.changes import Changer
-from tests.simulation.clients import PAUSE_S, Admin, Client, Consumer, Place, Producer
+from tests.simulation.clients import PAUSE_S, Admin, Client, Consumer, Place, Producer, somewhere
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.expiring import Expiring
 from tests.simulation.groups import Group, GroupMember, OffsetsClient
@@ -96,7 +96,8 @@ class Cast:
         """Starts all clients."""
         for number in range(2):
             self._add(Producer, f"producer-{number}", places=self._inputs, values=self._value)
-            self._add(Consumer, f"consumer-{number}", places=self.places, committed=number == 0)
+            near = somewhere(self.cluster, self.random)
+            self._add(Consumer, f"consumer-{number}", places=self.places, committed=number == 0, near=near)
         for number in range(2):
             self.clients.append(self._new_transactional(f"transactional-{number}", self._written))
         for kind in self.groups:

@@ -33,7 +33,7 @@ from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest
 from tests.history.records import INFO, OK, POLL, SEND, History, Operation, Poll, Send
-from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.cluster import SimulatedCluster, rack_of
 from tests.simulation.loop import Life
 from tests.simulation.network import FIRST_PORT, host_of
 from tests.simulation.node import NodeClock
@@ -41,6 +41,10 @@ from tests.simulation.node import NodeClock
 REQUEST_MS = 3000
 PAUSE_S = 0.1
 IN_FLIGHT = 5
+NEAR = 0.5
+"""The share of consumers that are in the rack of a broker."""
+FORGETS = 0.1
+"""How often a consumer asks the leader again which replica is near."""
 GIVE_UP_S = 20
 """The time after which a producer gives up batches with an unknown outcome, in seconds."""
 CONFIG = {
@@ -123,6 +127,11 @@ class Client:
         if (topic, partition) not in self.leaders:
             raise LeaderNotAvailable
         return self.leaders[topic, partition]
+
+
+def somewhere(cluster: SimulatedCluster, random: Random) -> int | None:
+    """Returns a broker for a consumer to be near to; None for every second consumer."""
+    return random.choice(cluster.broker_ids) if random.random() < NEAR else None
 
 
 def check(code: int) -> None:
@@ -270,11 +279,18 @@ class Producer(Client):
 
 
 class Consumer(Client):
-    """Reads partitions from their beginning, each record once."""
+    """Reads partitions from their beginning, each record once.
 
-    def __init__(self, *args: Any, places: list[Place], committed: bool = True, rate: float = 0.2) -> None:
+    :param near: the broker in whose rack it is; it reads from the replica there, if the leader names it (KIP-392)
+    """
+
+    def __init__(
+        self, *args: Any, places: list[Place], committed: bool = True, rate: float = 0.2, near: int | None = None
+    ) -> None:
         super().__init__(*args)
         self.rate = rate
+        self.rack = "" if near is None else rack_of(near)
+        self.replicas: dict[Place, int] = {}  #: what it reads from instead of leaders
         self.positions = dict.fromkeys(places, 0)
         self.committed = committed
         self.ends: dict[Place, int] = {}  #: the high watermarks of the last responses
@@ -289,7 +305,9 @@ class Consumer(Client):
         """Reads one partition further. Returns whether there was a response."""
         start = self.loop.now
         try:
-            leader = await self.leader(*place)
+            source = self.replicas.get(place)
+            if source is None or self.random.random() < FORGETS:
+                source = await self.leader(*place)
             partitions = [
                 FetchRequest.FetchTopic.FetchPartition(
                     partition=place[1], fetch_offset=self.positions[place], partition_max_bytes=1 << 16
@@ -297,15 +315,19 @@ class Consumer(Client):
             ]
             topics = [FetchRequest.FetchTopic(topic_id=self.topic_ids[place[0]], partitions=partitions)]
             request = FetchRequest(max_wait_ms=500, min_bytes=1, topics=topics, forgotten_topics_data=[])
+            request.rack_id = self.rack
             request.isolation_level = int(self.committed)
-            answer = await self.ask(leader, request)
+            answer = await self.ask(source, request)
             check(answer.error_code)
             part = answer.responses[0].partitions[0]
             check(part.error_code)
         except KafkaError as error:
-            self.leaders.pop(place, None)
+            if self.replicas.pop(place, None) is None:
+                self.leaders.pop(place, None)
             await self.read_failed(place, error)
             return False
+        if part.preferred_read_replica >= 0:
+            self.replicas[place] = part.preferred_read_replica
         self.take(place, part, start)
         return True
 

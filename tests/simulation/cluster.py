@@ -28,6 +28,7 @@ CONFIGS: Mapping[str, str] = {
     "controller.quorum.election.timeout.ms": "500",
     "controller.quorum.fetch.timeout.ms": "1000",
     "replica.lag.time.max.ms": "2000",
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
     "request.timeout.ms": "5000",
     "default.replication.factor": "3",
     "min.insync.replicas": "2",
@@ -58,6 +59,11 @@ CONFIGS: Mapping[str, str] = {
 def controller_endpoint(node_id: int) -> Endpoint:
     """Returns the endpoint at which other controllers reach a controller."""
     return Endpoint("CONTROLLER", host_of(str(node_id)), CONTROLLER_PORT, "PLAINTEXT")
+
+
+def rack_of(node_id: int) -> str:
+    """Returns the rack of a broker, which has it for itself."""
+    return f"rack-{node_id}"
 
 
 class SimulatedCluster:
@@ -104,6 +110,8 @@ class SimulatedCluster:
         listeners = [f"PLAINTEXT://{host}:{FIRST_PORT}"] * (role != CONTROLLER)
         listeners += [f"CONTROLLER://{host}:{CONTROLLER_PORT}"] * (role != BROKER)
         properties = {**self._common, "process.roles": role, "listeners": ",".join(listeners)}
+        if role != CONTROLLER:
+            properties["broker.rack"] = rack_of(node_id)
         node = self.nodes[node_id] = SimulatedNode(node_id, properties, self.network, Random(random.getrandbits(64)))
         return node
 

@@ -13,7 +13,7 @@ from barnabas.wire.messages.delete_records import DeleteRecordsRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from tests.history.checker import judge
 from tests.history.records import OK, History
-from tests.simulation.clients import REQUEST_MS, Client, Consumer, Place, Producer, check
+from tests.simulation.clients import REQUEST_MS, Client, Consumer, Place, Producer, check, somewhere
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.transactional import TransactionalProducer
 
@@ -61,10 +61,13 @@ class Expiring:
         found: list[Client] = [
             self._new(Producer, "producer", places=places, values=self.values),
             self._new(TransactionalProducer, "transactional", places=places, values=self.values, follows=True),
-            self._new(EarliestConsumer, "consumer-0", committed=True),
-            self._new(EarliestConsumer, "consumer-1", committed=False),
+            self._new(EarliestConsumer, "consumer-0", committed=True, near=self._place()),
+            self._new(EarliestConsumer, "consumer-1", committed=False, near=self._place()),
         ]
         return found if has_retention and self.random.random() >= TRIMMED else [*found, trimmer]
+
+    def _place(self) -> int | None:
+        return somewhere(self.cluster, self.random)
 
     def end_reader(self, *, committed: bool) -> "EarliestConsumer":
         """Returns a consumer that has read nothing."""
@@ -90,8 +93,8 @@ class Expiring:
 class EarliestConsumer(Consumer):
     """Reads from the earliest record, and again from there when its position was deleted."""
 
-    def __init__(self, *args: Any, committed: bool) -> None:
-        super().__init__(*args, places=[PLACE], committed=committed)
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, places=[PLACE], **settings)
         self.begins_at = 0  #: the offset that it began at, the last time
         self.seen: dict[int, int] = {}  #: values by offset
 
