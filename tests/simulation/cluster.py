@@ -11,7 +11,6 @@ from random import Random
 from barnabas.broker import Broker
 from barnabas.cluster.formatting import Voter
 from barnabas.config.endpoints import Endpoint
-from barnabas.testing.faults import FaultyFiles
 from barnabas.uuids import random_uuid, uuid_text
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.network import FIRST_PORT, Network, host_of
@@ -123,13 +122,13 @@ class SimulatedCluster:
 
     def renew(self, node: SimulatedNode) -> None:
         """Makes a broker part of the cluster, with an empty disk."""
-        node.put_in(FaultyFiles(clock=node.clock))
+        node.put_in_empty()
         node.format(self.cluster_id, [])
         node.is_gone = False
 
     def renew_controller(self, node: SimulatedNode) -> None:
         """Gives a controller that is no voter an empty disk, with another directory id."""
-        node.put_in(FaultyFiles(clock=node.clock))
+        node.put_in_empty()
         node.format(self.cluster_id, [], joins=True)
         self.voters[node.id] = self.voters[node.id]._replace(directory_id=node.directory_id)
 

@@ -114,6 +114,11 @@ class SimulatedNode:
         self.files = self._watched(files)
         self.disk += 1
 
+    def put_in_empty(self) -> None:
+        """Replaces the disk of a node that does not run by an empty one, which works."""
+        self.disk_error = None
+        self.put_in(FaultyFiles(clock=self.clock))
+
     def _watched(self, files: FaultyFiles) -> FaultyFiles:
         files.on_write = self._wrote
         if self._disk_error is not None:

@@ -1,11 +1,14 @@
 """Disks and clocks of a simulation fail as they are told to."""
 
 import errno
+from random import Random
 
 import pytest
 
 from barnabas.testing.faults import FaultyFiles
+from tests.simulation.cluster import BROKER, CONTROLLER, SimulatedCluster
 from tests.simulation.loop import SimulatedLoop
+from tests.simulation.machine_faults import SPACE
 from tests.simulation.node import NodeClock, NodeScheduler
 from tests.simulation.plans import KINDS, WEIGHTS
 
@@ -61,3 +64,12 @@ def test_time_passes_for_a_timer_of_a_clock_that_ran_fast():
 
 def test_each_kind_of_fault_has_a_weight():
     assert len(KINDS) == len(WEIGHTS)
+
+
+def test_an_empty_disk_is_not_full_where_the_old_one_was():
+    cluster = SimulatedCluster(SimulatedLoop(), Random(1), (CONTROLLER,) + (BROKER,) * 3)
+    node = cluster.nodes[1]
+    before = node.directory_id
+    node.disk_error = (errno.ENOSPC, SPACE)
+    cluster.renew(node)
+    assert node.directory_id != before
