@@ -39,6 +39,8 @@ LEVELLED = 0.4
 """The share of seeds in which ``transaction.version`` changes."""
 OLDER = 0.3
 """The share of transactional producers that know the older generation of the protocol only (before KIP-890)."""
+SLOWNESS = (1, 2, 4)
+"""How slow producers, consumers and members are: a slow seed costs half as much, and has long silent times."""
 GROUP_CONFIGS = 32
 """The resource type of groups."""
 
@@ -109,7 +111,10 @@ class Cast:
             self._add(SpareBroker, "spare", places=self.places)
         if self._expiring is not None:
             self.clients += self._expiring.clients()
+        slowness = self.random.choice(SLOWNESS)
         for client in self.clients:
+            if not isinstance(client, Changer | Operator | SpareBroker | expiring.Trimmer):
+                client.slowness = slowness
             client.start()
 
     def _add(self, kind: Callable[..., Any], name: str, **settings: Any) -> None:

@@ -62,7 +62,12 @@ Place = tuple[str, int]
 
 
 class Client:
-    """The common part of all clients: connections, and metadata."""
+    """The common part of all clients: connections, and metadata.
+
+    ``slowness`` multiplies its pauses, until it is to stop.
+    """
+
+    slowness = 1
 
     def __init__(self, name: str, cluster: SimulatedCluster, history: History, random: Random) -> None:
         self.name, self.history, self.random = name, history, random
@@ -91,7 +96,7 @@ class Client:
         raise NotImplementedError
 
     async def pause(self, seconds: float = PAUSE_S) -> None:
-        await asyncio.sleep(self.random.uniform(0, 2 * seconds))
+        await asyncio.sleep(self.random.uniform(0, 2 * seconds) * (1 if self.is_stopping else self.slowness))
 
     async def ask(self, node_id: int, request: Request, lane: str = "") -> Any:
         """Sends a request and returns the response. :raises KafkaError: there is none"""
