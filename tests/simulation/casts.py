@@ -127,7 +127,7 @@ class Cast:
     def _add_group(self, kind: str) -> None:
         """Adds two members of a group."""
         if kind == SHARE:
-            self._sharing = ShareGroup("share", ["orders"])
+            self._sharing = ShareGroup("share", ["orders"] + [expiring.TOPIC] * (self._expiring is not None))
             for number in range(2):
                 self._add(ShareMember, f"sharer-{number}", group=self._sharing)
             return

@@ -46,6 +46,9 @@ def storage(chance: Random) -> dict[str, str]:
         found["log.flush.start.offset.checkpoint.interval.ms"] = str(chance.choice([500, 60_000]))
         found["share.coordinator.snapshot.update.records.per.snapshot"] = str(chance.choice([3, 20]))
         found["share.coordinator.cold.partition.snapshot.interval.ms"] = str(chance.choice([2000, 20_000]))
+        if chance.random() < 0.5:
+            found["transactional.id.expiration.ms"] = str(chance.choice([1000, 4000]))
+            found["transaction.remove.expired.transaction.cleanup.interval.ms"] = "500"
         found |= EXPIRY
     return found
 
