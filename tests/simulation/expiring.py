@@ -61,13 +61,11 @@ class Expiring:
         found: list[Client] = [
             self._new(Producer, "producer", places=places, values=self.values),
             self._new(TransactionalProducer, "transactional", places=places, values=self.values, follows=True),
-            self._new(EarliestConsumer, "consumer-0", committed=True, near=self._place()),
-            self._new(EarliestConsumer, "consumer-1", committed=False, near=self._place()),
         ]
+        for committed in (True, False):
+            near = somewhere(self.cluster, self.random)
+            found.append(self._new(EarliestConsumer, f"consumer-{committed}", committed=committed, near=near))
         return found if has_retention and self.random.random() >= TRIMMED else [*found, trimmer]
-
-    def _place(self) -> int | None:
-        return somewhere(self.cluster, self.random)
 
     def end_reader(self, *, committed: bool) -> "EarliestConsumer":
         """Returns a consumer that has read nothing."""
@@ -163,19 +161,18 @@ class Trimmer(Client):
     def _replicas(self, leader: int) -> dict[tuple[object, ...], int]:
         """Returns the log start offsets of the processes that are in sync, by process and leader epoch.
 
-        None, if that node does not lead: a former leader may not know all of them.
+        There are none if that node does not lead: a former leader may not know all that are in sync.
         """
         brokers = self.cluster.brokers()
         newest = max((broker.image for broker in brokers.values()), key=lambda image: image.offset, default=None)
         state = None if newest is None else newest.partition(*PLACE)
         if state is None or state.leader != leader:
             return {}
+        copies = {each: brokers[each].partitions.get(PLACE) for each in state.isr if each in brokers}
         return {
-            (node_id, self.cluster.nodes[node_id].life, state.leader_epoch): broker.partitions[
-                PLACE
-            ].log.log_start_offset
-            for node_id, broker in brokers.items()
-            if node_id in state.isr and PLACE in broker.partitions
+            (node_id, self.cluster.nodes[node_id].life, state.leader_epoch): copy.log.log_start_offset
+            for node_id, copy in copies.items()
+            if copy is not None
         }
 
 
