@@ -458,7 +458,10 @@ class MemoryFile:
 
 
 class MemoryFiles:
-    """Files in memory: a dictionary for each directory."""
+    """Files in memory: a dictionary for each directory.
+
+    The event loop and the background thread use them at the same time, so loops are over copies of the names.
+    """
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock = clock if clock is not None else SystemClock()
@@ -490,9 +493,9 @@ class MemoryFiles:
     def rename(self, old: str, new: str) -> None:
         if old in self.directories:
             inside = old + "/"
-            for path in [path for path in self.directories if path == old or path.startswith(inside)]:
+            for path in [path for path in list(self.directories) if path == old or path.startswith(inside)]:
                 names = self.directories[new + path[len(old) :]] = self.directories.pop(path)
-                for name, file in names.items():
+                for name, file in names.copy().items():
                     file.path = f"{new}{path[len(old) :]}/{name}"
             return
         file = self.open(old)
@@ -508,16 +511,16 @@ class MemoryFiles:
 
     def delete_tree(self, path: str) -> None:
         inside = path + "/"
-        for directory in [name for name in self.directories if name == path or name.startswith(inside)]:
+        for directory in [name for name in list(self.directories) if name == path or name.startswith(inside)]:
             del self.directories[directory]
 
     def list(self, path: str) -> list[str]:
         inside = path + "/"
-        below = {name[len(inside) :].partition("/")[0] for name in self.directories if name.startswith(inside)}
+        below = {name[len(inside) :].partition("/")[0] for name in list(self.directories) if name.startswith(inside)}
         return [*self._names(path), *below]
 
     def sizes(self, path: str) -> dict[str, int]:
-        return {name: file.size() for name, file in self._names(path).items()}
+        return {name: file.size() for name, file in self._names(path).copy().items()}
 
     def exists(self, path: str) -> bool:
         return path in self.directories or os.path.basename(path) in self.directories.get(os.path.dirname(path), ())

@@ -5,11 +5,12 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from barnabas.log import files
-from barnabas.log.files import DiskFiles
+from barnabas.log.files import DiskFiles, MemoryFiles
 
 
 def test_a_file_is_appended_to_and_read_anywhere(place):
@@ -268,3 +269,38 @@ def test_a_file_that_goes_while_its_directory_is_read(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "scandir", read_and_changed)
     assert DiskFiles().sizes(str(tmp_path)) == {"kept": 2}
+
+
+def test_files_in_memory_are_used_by_two_threads_at_once():
+    """The background thread deletes directories while the event loop renames, lists and measures others."""
+    memory, stops, interval, errors = MemoryFiles(), threading.Event(), sys.getswitchinterval(), []
+    for index in range(300):
+        memory.makedirs(f"/data/topic-{index}")
+
+    def in_background():
+        try:
+            while not stops.is_set():
+                memory.makedirs("/data/kept")
+                memory.create("/data/kept/file")
+                memory.makedirs("/data/deleted/inside")
+                memory.delete("/data/kept/file")
+                memory.delete_tree("/data/deleted")
+        except Exception as error:
+            errors.append(error)
+
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=in_background)
+    thread.start()
+    try:
+        for index in range(300):
+            memory.rename(f"/data/topic-{index}", f"/data/topic-{index}-renamed")
+            memory.makedirs("/data/kept")
+            assert set(memory.sizes("/data/kept")) <= {"file"}
+            assert "kept" in memory.list("/data")
+            memory.delete_tree(f"/data/topic-{index}-renamed")
+    finally:
+        stops.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+    assert errors == []
+    assert set(memory.list("/data")) <= {"kept", "deleted"}
