@@ -10,7 +10,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.clock import Timer
 from barnabas.cluster.quorum.leader_log import LeaderLog, Sender
-from barnabas.errors import NotController
+from barnabas.errors import KafkaError, NotController
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ class Waiting:
         self._timer = self._scheduler.call_later(0, self.look)
 
     def look(self) -> None:
-        response, _ = self._log.fetch(self._request, self._sender, self._clock.time_ms())
+        try:
+            response, _ = self._log.fetch(self._request, self._sender, self._clock.time_ms())
+        except KafkaError as error:  # the disk has failed since
+            response = FetchResponse(error_code=error.code, responses=[])
         self.later.resolve(response)
 
     def expire(self) -> None:

@@ -7,6 +7,7 @@ from barnabas.api_handlers.fetch_snapshot import fetch_snapshot
 from barnabas.api_handlers.registry import CONTROLLER_APIS
 from barnabas.cluster.quorum.fetching import Identity, fetch_request, snapshot_request
 from barnabas.config.endpoints import Endpoint
+from barnabas.errors import KafkaStorageError
 from barnabas.log.follower import Position
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from tests.asking import context_of
@@ -91,6 +92,15 @@ def test_it_waits_no_longer_than_it_may(node, broker, answers):
     node.create_topic("orders")
     node.clock.advance(1)
     assert len(answers.all) == 1
+
+
+def test_it_waits_while_the_disk_fails(node, broker, answers):
+    answers(at_the_end(broker))
+    node.create_topic("orders")
+    broker.metadata.log.go_offline("No space left on device")
+    node.clock.advance(0)
+    (response,) = answers.all
+    assert response.error_code == KafkaStorageError.code
 
 
 def test_it_need_not_wait(broker, answers):
