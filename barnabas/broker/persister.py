@@ -152,14 +152,14 @@ class Call:
         self.group_id = group_id
         self.partitions = partitions
         self.term = term
+        self.done = done
         self._outcomes: Outcomes = {}
-        self._done = done
 
     def settle(self, partition: TopicPartition, outcome: Outcome) -> None:
         """Stores the outcome of one partition. After the last one the call is done."""
         self._outcomes[partition] = outcome
         if len(self._outcomes) == len(self.partitions):
-            self._done({each: self._outcomes[each] for each in self.partitions})
+            self.done({each: self._outcomes[each] for each in self.partitions})
 
 
 class Attempt(NamedTuple):
@@ -203,12 +203,12 @@ class Persister:
             for topic_id, starts in partitions.items()
             for index, start_offset in starts.items()
         }
-        self._call(INITIALIZE, group_id, wanted, partial(self._changed, group_id, done), self._term_of(group_id))
+        self._begin(Call(INITIALIZE, group_id, wanted, partial(self._changed, group_id, done), self._term_of(group_id)))
 
     def read(self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int, done: Done) -> None:
         """Reads the whole state on behalf of the leader of that epoch, and fences earlier leaders."""
         wanted = {(topic_id, partition): partial(READ.partition, partition=partition, leader_epoch=leader_epoch)}
-        self._call(READ, group_id, wanted, done)
+        self._begin(Call(READ, group_id, wanted, done))
 
     def write(
         self,
@@ -243,17 +243,17 @@ class Persister:
                 ],
             )
 
-        self._call(WRITE, group_id, {(topic_id, partition): fields}, done)
+        self._begin(Call(WRITE, group_id, {(topic_id, partition): fields}, done))
 
     def summary(self, group_id: str, partitions: Iterable[TopicPartition], done: Done) -> None:
         """Reads epochs, start offset and delivery complete count; UNINITIALIZED where there is no state."""
         wanted = {each: partial(SUMMARY.partition, partition=each[1], leader_epoch=NO_EPOCH) for each in partitions}
-        self._call(SUMMARY, group_id, wanted, done)
+        self._begin(Call(SUMMARY, group_id, wanted, done))
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition], done: Done) -> None:
         """Deletes the states. It is no error if there is none."""
         wanted = {each: partial(DELETE.partition, partition=each[1]) for each in partitions}
-        self._call(DELETE, group_id, wanted, partial(self._changed, group_id, done), self._term_of(group_id))
+        self._begin(Call(DELETE, group_id, wanted, partial(self._changed, group_id, done), self._term_of(group_id)))
 
     def close(self) -> None:
         """Stops retrying. The callbacks of calls that wait for a retry are not called."""
@@ -267,18 +267,11 @@ class Persister:
 
     # ------------------------------------------------------------ requests
 
-    def _call(
-        self,
-        rpc: Rpc,
-        group_id: str,
-        partitions: Mapping[TopicPartition, Fields],
-        done: Done,
-        term: CoordinatorTerm | None = None,
-    ) -> None:
-        if partitions:
-            self._ask(Attempt(Call(rpc, group_id, partitions, done, term), list(partitions)))
+    def _begin(self, call: Call) -> None:
+        if call.partitions:
+            self._ask(Attempt(call, list(call.partitions)))
         else:
-            done({})
+            call.done({})
 
     def _term_of(self, group_id: str) -> CoordinatorTerm:
         return coordinator_term(self._node.image, CONSUMER_OFFSETS, group_id)
