@@ -173,8 +173,9 @@ class Cast:
         for committed in (True, False):
             reader = kept.end_reader(committed=committed)
             stuck = await self._as(reader, read_to_end(reader, seconds))
-            kept.history.stuck |= dict.fromkeys([expiring.KEY] * bool(stuck), str(stuck))
-            if not stuck:
+            if stuck:
+                kept.history.stuck[expiring.KEY] = str(stuck)
+            else:
                 kept.conclude(reader)
 
     def problems(self) -> list[str]:
