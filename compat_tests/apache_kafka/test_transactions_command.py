@@ -79,12 +79,16 @@ class Left(NamedTuple):
         return {name: value for name, value in text.items() if value}
 
 
-def written(owner: Owner, topic: str) -> int:
-    """Returns the offset of an unverified record; Apache Kafka applies a new config a moment after its response."""
+def written(owner: Owner, topic: str, value: bytes) -> int:
+    """Writes the record once the change of the config lets it pass. Returns its offset.
+
+    Apache Kafka applies a new config a moment after its response. It also refuses a record that it meant to append
+    unverified if the config changes before it is appended (``UnifiedLog.batchMissingRequiredVerification``).
+    """
     deadline = time.monotonic() + 60
     while True:
         try:
-            return owner.write(topic, 0, b"hangs", HOUR_MS)
+            return owner.write(topic, 0, value, HOUR_MS)
         except AssertionError:
             if time.monotonic() > deadline:
                 raise
@@ -104,11 +108,11 @@ def left(request: pytest.FixtureRequest, kafka_jars: Any) -> Iterator[Left]:
         alter(broker.bootstrap, BROKER, "1", VERIFIES, "false")
         try:
             produce(client, topic, 0, b"before")
-            start_offset = written(hanging, topic)
+            start_offset = written(hanging, topic, b"hangs")
         finally:
             alter(broker.bootstrap, BROKER, "1", VERIFIES, "true")
         ongoing.begin(topic, [0, 1])
-        ongoing.write(topic, 0, b"open", HOUR_MS)
+        written(ongoing, topic, b"open")
         yield Left(broker.bootstrap, tools, hanging, start_offset, ongoing, topic)
     assert tools.process.stdin is not None
     tools.process.stdin.close()
