@@ -23,13 +23,13 @@ WITHIN = 30.0
 class Load:
     """librdkafka's idempotent producer: sends numbers to the partitions of a topic in turn, until it is stopped."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, in_flight: int = 5) -> None:
         self.acknowledged: list[list[int]] = [[] for _ in range(PARTITIONS)]
         self.failures: list[str] = []
         self._topic = topic
         self._producer = Producer({
             "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 2, "message.timeout.ms": 60_000,
-            "reconnect.backoff.max.ms": 200, "log_level": 0,
+            "reconnect.backoff.max.ms": 200, "log_level": 0, "max.in.flight": in_flight,
         })  # fmt: skip
         self._stops = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
