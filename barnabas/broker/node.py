@@ -32,7 +32,7 @@ from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import BROKER_RESOURCE, ConfigRules
 from barnabas.config.endpoints import Endpoint
-from barnabas.errors import KafkaError, NotController
+from barnabas.errors import NotController
 from barnabas.log.background import Background, Inline
 from barnabas.log.cleaner import CleanerSettings
 from barnabas.log.cleaner_workers import CleanerWorker
@@ -55,12 +55,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 F = TypeVar("F")
-
-
-def log_registration(error: KafkaError | None) -> None:
-    """Logs why this controller is not registered."""
-    if error is not None:
-        logger.warning("Cannot record the registration of this controller: %s", error)
 
 
 class Reconfigurable(Protocol):
@@ -205,8 +199,9 @@ class Node:
             listeners=endpoint_records(ControllerRegistrationRequest.Listener, endpoints),
             features=self._supported(ControllerRegistrationRequest.Feature),
         )
-        self._controller_registration = ControllerRegistration(request, self.controller_channel)
-        self._controller_registration.follow(self.image, lambda error: done(None, error))
+        registration = ControllerRegistration(request, self.controller_channel, lambda error: done(None, error))
+        self._controller_registration = registration
+        registration.follow(self.image)
         kraft_version = self._features.get(KRAFT_VERSION, 0)
         if kraft_version > self.quorum.kraft.version:  # a new cluster: an existing one would not have opened
             update = UpdateFeatures([FeatureUpdate(KRAFT_VERSION, kraft_version)])
@@ -313,7 +308,7 @@ class Node:
         if self.authorizer is not None:
             authorizing.follow(self.authorizer, image, delta)
         if self._controller_registration is not None:
-            self._controller_registration.follow(image, log_registration)
+            self._controller_registration.follow(image)
 
     def _directory_failed(self, directory: LogDirectory) -> None:
         # Later, since this may be called during a change of the metadata.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, TRANSACTION_VERSION
+from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, FEATURES, METADATA_VERSION, TRANSACTION_VERSION
 from barnabas.errors import KafkaError
 from tests.history.checker import judge
 from tests.history.records import History, Transform
@@ -55,7 +55,7 @@ class Cast:
     def __init__(self, cluster: SimulatedCluster, history: History, random: Random, *, expires: bool) -> None:
         self.cluster, self.history, self.random = cluster, history, random
         self.groups = random.choice(GROUPS)
-        self.is_lowered = random.random() < LOWERED
+        self.is_lowered = random.random() < LOWERED or not cluster.levels[ELIGIBLE_LEADER_REPLICAS]
         self.is_levelled = random.random() < LEVELLED
         self.topics = TOPICS | (TOTALS if TRANSFORM in self.groups else {})
         self.places: list[Place] = [(topic, index) for topic, count in self.topics.items() for index in range(count)]
@@ -86,7 +86,7 @@ class Cast:
     async def _create(self, admin: Admin) -> None:
         if SHARE in self.groups:  # whoever knows the topics knows that
             await admin.configure(GROUP_CONFIGS, "share", {"share.auto.offset.reset": "earliest"})
-        if self.is_lowered:
+        if self.is_lowered and self.cluster.levels[ELIGIBLE_LEADER_REPLICAS]:
             await admin.lower(ELIGIBLE_LEADER_REPLICAS)
         if self.is_levelled:
             await admin.lower(TRANSACTION_VERSION, self.random.choice([0, 1]))
@@ -104,7 +104,10 @@ class Cast:
             self.clients.append(self._new_transactional(f"transactional-{number}", self._written))
         for kind in self.groups:
             self._add_group(kind)
-        self._add(Changer, "changer", places=self.places, is_lowered=self.is_lowered, is_levelled=self.is_levelled)
+        self._add(
+            Changer, "changer", places=self.places, is_lowered=self.is_lowered, is_levelled=self.is_levelled,
+            is_upgraded=self.cluster.levels[METADATA_VERSION] < FEATURES[METADATA_VERSION].last,
+        )  # fmt: skip
         if self.cluster.voters:
             self._add(Operator, "operator")
         if self.random.random() < SPARE:

@@ -3,10 +3,10 @@
 Knows nothing of faults. Acknowledged changes are verified in the end.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, TRANSACTION_VERSION
+from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION, METADATA_VERSIONS, TRANSACTION_VERSION
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
@@ -36,9 +36,10 @@ class Changer(Client):
         while there are none. Later a change, like lowering the feature, makes Apache Kafka's controller forget them
         (ClearElrRecord, ``PartitionChangeBuilder``), and nobody could lead a partition without an ISR
     :param is_levelled: whether ``transaction.version`` changes
+    :param is_upgraded: whether ``metadata.version`` changes
     """
 
-    def __init__(self, *args: Any, places: list[Place], is_lowered: bool, is_levelled: bool) -> None:
+    def __init__(self, *args: Any, places: list[Place], is_lowered: bool, is_levelled: bool, is_upgraded: bool) -> None:
         super().__init__(*args)
         self.places = places
         self.kinds: list[Callable[[], Awaitable[None]]] = [
@@ -48,6 +49,8 @@ class Changer(Client):
             self.kinds += [self._require, self._require, self._finalize]
         if is_levelled:
             self.kinds += [self._change_level, self._change_level]
+        if is_upgraded:
+            self.kinds += [self._change_metadata_version]
         self.created: set[str] = set()  #: acknowledged, without a request to delete them
         self.deleted: set[str] = set()  #: acknowledged
         self.names = 0
@@ -129,12 +132,18 @@ class Changer(Client):
 
     async def _change_level(self) -> None:
         """Changes the level of ``transaction.version``, to which producers adapt (KIP-890, KIP-1022)."""
+        await self._change_to_one_of(LEVELS, TRANSACTION_VERSION)
+
+    async def _change_metadata_version(self) -> None:
+        """Changes ``metadata.version``: mostly upwards, since most downgrades would lose metadata, and are refused."""
+        await self._change_to_one_of(tuple(METADATA_VERSIONS), METADATA_VERSION)
+
+    async def _change_to_one_of(self, levels: Sequence[int], feature: str) -> None:
         answer = await self._any(ask_versions())
         check(answer.error_code)
-        levels = {each.name: each.max_version_level for each in answer.finalized_features}
-        now = levels.get(TRANSACTION_VERSION, 0)
-        level = self.random.choice([each for each in LEVELS if each != now])
-        await self._update(TRANSACTION_VERSION, level, UPGRADE if level > now else DOWNGRADE)
+        now = {each.name: each.max_version_level for each in answer.finalized_features}.get(feature, 0)
+        level = self.random.choice([each for each in levels if each != now])
+        await self._update(feature, level, UPGRADE if level > now else DOWNGRADE)
 
     async def _update(self, feature: str, level: int, upgrade_type: int) -> None:
         update = UpdateFeaturesRequest.FeatureUpdateKey(

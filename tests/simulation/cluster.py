@@ -5,10 +5,11 @@ Knows nothing of clients and faults.
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
 from barnabas.broker import Broker
+from barnabas.cluster.features import DIRECTORIES
 from barnabas.cluster.formatting import Voter
 from barnabas.config.endpoints import Endpoint
 from barnabas.uuids import random_uuid, uuid_text
@@ -70,6 +71,7 @@ class SimulatedCluster:
 
     :param roles: the roles of the nodes, such as ``[CONTROLLER, BROKER, BROKER, BROKER]``
     :param is_dynamic: whether the voters of the quorum are in its log, and can change (KIP-853)
+    :param levels: the levels of features that differ from the defaults
     """
 
     def __init__(
@@ -80,10 +82,12 @@ class SimulatedCluster:
         *,
         is_dynamic: bool = False,
         configs: Mapping[str, str] | None = None,
+        levels: Mapping[str, int] | None = None,
         trace: Callable[[str], object] | None = None,
     ) -> None:
         self.loop = loop
         self.network = loop.network = Network(loop, Random(random.getrandbits(64)), trace)
+        self.levels = levels or {}
         self.nodes: dict[int, SimulatedNode] = {}
         ids: list[int] = []
         for role in roles:
@@ -102,7 +106,7 @@ class SimulatedCluster:
             for node_id in (controllers if is_dynamic else ())
         }
         for node in self.nodes.values():
-            node.format(self.cluster_id, list(self.voters.values()) if node.role != BROKER else [])
+            node.format(self.cluster_id, list(self.voters.values()) if node.role != BROKER else [], self.levels)
 
     def _add(self, node_id: int, role: str, random: Random) -> SimulatedNode:
         host = host_of(str(node_id))
@@ -123,13 +127,13 @@ class SimulatedCluster:
     def renew(self, node: SimulatedNode) -> None:
         """Makes a broker part of the cluster, with an empty disk."""
         node.put_in_empty()
-        node.format(self.cluster_id, [])
+        node.format(self.cluster_id, [], self.levels)
         node.is_gone = False
 
     def renew_controller(self, node: SimulatedNode) -> None:
         """Gives a controller that is no voter an empty disk, with another directory id."""
         node.put_in_empty()
-        node.format(self.cluster_id, [], joins=True)
+        node.format(self.cluster_id, [], self.levels, joins=True)
         self.voters[node.id] = self.voters[node.id]._replace(directory_id=node.directory_id)
 
     @property
@@ -144,6 +148,21 @@ class SimulatedCluster:
         """Returns the brokers that are up."""
         up = ((node_id, node.server) for node_id, node in self.nodes.items() if node.server is not None)
         return {node_id: server.node for node_id, server in up if isinstance(server.node, Broker)}
+
+    def misplaced(self) -> Iterator[str]:
+        """Yields the brokers and replicas whose directory is not in the broker's metadata as it is (KIP-858)."""
+        for broker_id, broker in self.brokers().items():
+            image, own = broker.image, self.nodes[broker_id].directory_id
+            if image.metadata_version < DIRECTORIES:
+                continue
+            registration = image.brokers.get(broker_id)
+            if registration is None or list(registration.log_dirs) != [own]:
+                yield f"broker {broker_id}"
+            for topic in image.topics_by_id.values():
+                for index, partition in topic.partitions.items():
+                    found = dict(zip(partition.replicas, partition.directories, strict=True))
+                    if found.get(broker_id, own) != own:
+                        yield f"{topic.name}-{index} on broker {broker_id}"
 
     def close(self) -> None:
         """Ends all processes."""

@@ -1,11 +1,18 @@
-"""The two generations of the protocol of transactions, and which of them a producer uses (KIP-890).
+"""The two generations of the protocol of transactions, which of them a producer uses (KIP-890), and how many epochs it
+has.
 
 Knows nothing of transactions. The rules are those of Apache Kafka's ``TransactionManager`` and ``ApiVersions``.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
 from typing import Any, TypeVar
 
+import pytest
+
 from barnabas.cluster.features import TRANSACTION_VERSION
+from barnabas.transactions import ending, transaction
 from barnabas.transactions.transaction import EPOCH_RISES
 from barnabas.wire.frames import decode_request
 from barnabas.wire.message import Request
@@ -18,6 +25,11 @@ from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 from barnabas.wire.schema import Versions
 
 AnyRequest = TypeVar("AnyRequest", bound=Request)
+
+FEW = 0.3
+"""The share of seeds in which producers have few epochs."""
+LAST_EPOCHS = (3, 8, 20)
+"""The last epoch of these seeds, instead of 32767. After it, a producer gets another id."""
 
 OLDER: dict[type[Request], int] = {
     AddOffsetsToTxnRequest: 4,
@@ -67,3 +79,17 @@ class Generation:
             self._features_epoch = answer.finalized_features_epoch
             levels = {each.name: each.max_version_level for each in answer.finalized_features}
             self.is_newer = levels.get(TRANSACTION_VERSION, 0) >= EPOCH_RISES
+
+
+@contextmanager
+def epochs_of(seed: int) -> Iterator[None]:
+    """Gives producers few epochs meanwhile, in some seeds. The other decisions of a seed do not depend on that."""
+    chance = Random(f"epochs of {seed}")
+    if chance.random() >= FEW:
+        yield
+        return
+    last = chance.choice(LAST_EPOCHS)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (ending, transaction):
+            patch.setattr(module, "LAST_EPOCH", last)
+        yield

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from barnabas.api_handlers import fetch
+from barnabas.broker import Broker
 from barnabas.broker.marker_sender import MarkerSender
 from barnabas.cluster.controller import heartbeat_decisions, isr_decisions
 from barnabas.cluster.controller.controller import Controller
@@ -33,6 +34,7 @@ from barnabas.share.partition import SharePartition
 from barnabas.share.shard import ShareShard
 from barnabas.transactions import shard
 from barnabas.transactions.completion import Completion
+from barnabas.transactions.messages import NO_PRODUCER_ID
 from barnabas.transactions.transaction import Transaction
 from barnabas.wire.messages.metadata_records import PartitionRecord
 
@@ -288,6 +290,17 @@ def mark_by_the_level(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MarkerSender, "send", send)
 
 
+def change_the_id_early(patch: pytest.MonkeyPatch) -> None:
+    """A producer whose epochs have run out gets its next id before the markers are written."""
+    proper = Transaction.decide
+
+    def decide(self: Transaction, is_commit: bool, client_version: int, next_id: int, now_ms: int) -> Any:
+        facts = proper(self, is_commit, client_version, next_id, now_ms)
+        return facts if next_id == NO_PRODUCER_ID else facts._replace(producer_id=next_id, producer_epoch=0)
+
+    patch.setattr(Transaction, "decide", decide)
+
+
 def lose_markers(patch: pytest.MonkeyPatch) -> None:
     """One marker of twenty is acknowledged without being written."""
     proper, turn = MarkerSender.send, itertools.count(1)
@@ -397,6 +410,14 @@ def forget_epochs_in_snapshots(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(snapshot_generator, "records_of_image", records)
 
 
+# ---------------------------------------------------------------- upgrades
+
+
+def keep_directories_secret(patch: pytest.MonkeyPatch) -> None:
+    """A broker does not say in which directories its replicas are (KIP-858)."""
+    patch.setattr(Broker, "_report_directories", lambda self, delta=None: None)
+
+
 # ---------------------------------------------------------------- deletion
 
 
@@ -457,6 +478,7 @@ MISTAKES: dict[str, Plant] = {
         accept_late_markers,
         ignore_connections,
         mark_by_the_level,
+        change_the_id_early,
         lose_markers,
         forget_what_was_decided,
         never_resign,
@@ -466,6 +488,7 @@ MISTAKES: dict[str, Plant] = {
         accept_without_writing,
         clean_what_is_not_committed,
         forget_epochs_in_snapshots,
+        keep_directories_secret,
         delete_alone,
         begin_anew_at_the_end,
         prune_to_the_newest,

@@ -128,15 +128,20 @@ class SimulatedNode:
     def _wrote(self, file: FaultyFile, data: bytes) -> None:
         self.written.update(f"{self.loop.now!r} {file.path} {len(data)} ".encode() + data)
 
-    def format(self, cluster_id: str, voters: Sequence[Voter], *, joins: bool = False) -> None:
+    def format(
+        self, cluster_id: str, voters: Sequence[Voter], levels: Mapping[str, int], *, joins: bool = False
+    ) -> None:
         """Formats the log directory.
 
         :param voters: those of a dynamic quorum; none if the configs name them
+        :param levels: those of the features of a new cluster
         :param joins: whether it is a controller without initial voters, which is to join a dynamic quorum
         """
         node = FormattedNode(cluster_id, self.id, [DIRECTORY], DIRECTORY, voters, not voters and not joins)
         now_ms, random_bytes = self.clock.time_ms(), self.random.randbytes
-        format_directories(self.files, node, {}, (), ignore_formatted=False, now_ms=now_ms, random_bytes=random_bytes)
+        format_directories(
+            self.files, node, levels, (), ignore_formatted=False, now_ms=now_ms, random_bytes=random_bytes
+        )
         self.files.keep()
 
     @property

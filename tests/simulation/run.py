@@ -16,8 +16,9 @@ from tests.history.records import History
 from tests.simulation.casts import Cast
 from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
 from tests.simulation.faults import Fault, Faults
-from tests.simulation.generations import is_ambiguous
+from tests.simulation.generations import epochs_of, is_ambiguous
 from tests.simulation.invariants import Broken, Invariants
+from tests.simulation.levels import first_levels
 from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
 from tests.simulation.plans import KINDS, plan
 from tests.simulation.storage import compacts, expires, storage
@@ -51,6 +52,7 @@ class Run:
     :param faulty: whether there are faults
     :param is_dynamic: whether voters of several controllers come and go; None leaves it to the seed
     :param stored: the configs of the logs; None leaves them to the seed
+    :param levels: the levels of the features at the beginning; None leaves them to the seed
     :param kinds: the kinds of faults
     :param left_out: the numbers of faults that are left out
     :param until: seconds after which faults and load end; the plan stays the same
@@ -65,6 +67,7 @@ class Run:
         faulty: bool = False,
         is_dynamic: bool | None = None,
         stored: Mapping[str, str] | None = None,
+        levels: Mapping[str, int] | None = None,
         kinds: Sequence[str] = tuple(KINDS),
         left_out: Container[int] = (),
         until: float | None = None,
@@ -81,7 +84,10 @@ class Run:
         chance = Random(self.random.getrandbits(64))
         drawn = storage(self._chance())
         configs = drawn if stored is None else stored
-        self.cluster = SimulatedCluster(self.loop, chance, roles, is_dynamic=is_dynamic, configs=configs, trace=trace)
+        levels = first_levels(seed) if levels is None else levels
+        self.cluster = SimulatedCluster(
+            self.loop, chance, roles, is_dynamic=is_dynamic, configs=configs, levels=levels, trace=trace
+        )
         self.cluster.network.ends_with_sender = is_ambiguous
         self.invariants = Invariants(self.cluster, compacts=compacts(configs))
         self.cast = Cast(self.cluster, self.outcome.history, self._chance(), expires=expires(configs))
@@ -129,6 +135,7 @@ class Run:
             client.is_stopping = True
         await self._ended(SETTLE_S)
         await self.cast.conclude(SETTLE_S)
+        await self._reported(SETTLE_S)
         self.invariants.conclude()
 
     async def _go_wrong(self) -> None:
@@ -159,6 +166,13 @@ class Run:
                 self.outcome.problems.append(f"{name} does not end")
             elif (error := task.exception()) is not None:
                 self.outcome.problems.append(f"{name}: {error!r}")
+
+    async def _reported(self, seconds: float) -> None:
+        """Waits until the metadata has the directories of all replicas. :raises AssertionError: it lacks one"""
+        end = self.loop.now + seconds
+        while missing := next(self.cluster.misplaced(), None):
+            assert self.loop.now < end, f"the metadata lacks the log directory: {missing}"
+            await asyncio.sleep(CHECK_S)
 
     def _chance(self) -> Random:
         return Random(self.random.getrandbits(64))
@@ -210,7 +224,7 @@ def quietly(teller: Teller | None) -> Iterator[None]:
 def run(seed: int, *, trace: Callable[[str], object] | None = None, **settings: Any) -> Outcome:
     """Runs a seed, and returns the outcome."""
     teller = None if trace is None else Teller(trace)
-    with quietly(teller):
+    with quietly(teller), epochs_of(seed):
         one = Run(seed, trace=trace, **settings)
         if teller is not None:
             teller.loop = one.loop

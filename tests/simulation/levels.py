@@ -1,0 +1,26 @@
+"""The levels of the features with which the cluster of a seed begins: the newest ones, or those of an older release.
+
+Knows nothing of nodes. An admin raises ``metadata.version`` while the cluster runs (``changes.py``).
+"""
+
+from random import Random
+
+from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, FEATURES, METADATA_VERSION, METADATA_VERSIONS
+
+SHARE = 0.25
+"""The share of seeds that begin at an older ``metadata.version``."""
+
+
+def first_levels(seed: int) -> dict[str, int]:
+    """Returns the levels of a seed, which its other decisions do not depend on.
+
+    All features but ``metadata.version`` have their last level, if they may: clients are the same at each version.
+    """
+    chance = Random(f"levels of {seed}")
+    newest = {name: feature.last for name, feature in FEATURES.items()}
+    if chance.random() >= SHARE:
+        return newest
+    older = chance.choice(list(METADATA_VERSIONS)[:-1])
+    eligible = FEATURES[ELIGIBLE_LEADER_REPLICAS]
+    last = eligible.last if older >= eligible.needs else 0
+    return newest | {METADATA_VERSION: older, ELIGIBLE_LEADER_REPLICAS: last}
