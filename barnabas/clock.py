@@ -104,3 +104,7 @@ class ManualClock:
     def skip(self, seconds: float) -> None:
         """Advances the clock without a turn of the event loop: due calls wait for the next :meth:`advance`."""
         self._now += seconds
+
+    def turn(self, milliseconds: int) -> None:
+        """Turns the time of day, forward or back. Timers do not notice."""
+        self._start_ms += milliseconds

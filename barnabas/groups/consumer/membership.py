@@ -11,10 +11,11 @@ from typing import Protocol
 
 from barnabas.errors import KafkaError
 from barnabas.groups.assigning import ASSIGNORS, names_of
+from barnabas.groups.assigning.interval import may_assign
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.consumer import checks, records, regexes
 from barnabas.groups.consumer.directory import Directory, wrong_kind
-from barnabas.groups.consumer.group import NEVER, ConsumerGroup
+from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.consumer.leaving import Leaving
 from barnabas.groups.consumer.member import NO_TARGET, Member
 from barnabas.groups.consumer.messages import JOINING, Heartbeat, HeartbeatReply, HeartbeatResult, Visible
@@ -202,10 +203,8 @@ class Membership:
 
     def _may_assign(self, group: ConsumerGroup) -> bool:
         """Returns whether the interval since the last assignment is over."""
-        if group.assignment_time_ms == NEVER:
-            return True
         interval_ms: int = self.environment.group_settings(group.group_id)["consumer.assignment.interval.ms"]
-        return self.environment.clock.time_ms() >= group.assignment_time_ms + interval_ms
+        return may_assign(group.assignment_time_ms, interval_ms, self.environment.clock.time_ms())
 
     def is_assignment_due(self, group: ConsumerGroup) -> bool:
         """Returns whether the next request of a member would compute a new target assignment."""

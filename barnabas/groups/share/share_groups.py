@@ -16,6 +16,7 @@ from barnabas.errors import (
     KafkaError,
     UnknownMemberId,
 )
+from barnabas.groups.assigning.interval import may_assign
 from barnabas.groups.environment import Environment
 from barnabas.groups.group import Group
 from barnabas.groups.ledger import Applier, Pair, Written
@@ -283,7 +284,7 @@ class _HeartbeatUpdate:
         """Returns the epoch and the member's part of the target assignment. Computes a new one if it is due."""
         group, member_id = self._group, self.updated.member_id
         interval_ms: int = self._environment.group_settings(group.group_id)["share.assignment.interval.ms"]
-        if self._epoch == group.assignment_epoch or self._now_ms < group.assigned_at_ms + interval_ms:
+        if self._epoch == group.assignment_epoch or not may_assign(group.assigned_at_ms, interval_ms, self._now_ms):
             return group.assignment_epoch, group.target.get(member_id, {})
         targets = assign(group, self.updated, self._environment.image())
         for each, target in targets.items():

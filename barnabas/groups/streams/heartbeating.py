@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from barnabas.errors import FencedMemberEpoch, GroupMaxSizeReached, InvalidRequest, UnknownServerError
+from barnabas.groups.assigning.interval import may_assign
 from barnabas.groups.environment import TopicView
 from barnabas.groups.ledger import Pair
 from barnabas.groups.records import has_place_for
@@ -229,18 +230,12 @@ def _target(
         status.append(Problem(Status.ASSIGNMENT_DELAYED, f"{DELAYED} initial rebalance delay."))
         return group.assignment_epoch, NO_TARGET
     if epoch > group.assignment_epoch:
-        if may_assign(group, context.now_ms, context.assignment_interval_ms):
+        if may_assign(group.assignment_timestamp_ms, context.assignment_interval_ms, context.now_ms):
             found, targets = assignment(group, epoch, member, configured, context.standby_replicas, context.now_ms)
             records += found
             return epoch, targets[member.member_id]
         status.append(Problem(Status.ASSIGNMENT_DELAYED, f"{DELAYED} assignment interval."))
     return group.assignment_epoch, group.target(member.member_id)
-
-
-def may_assign(group: StreamsGroup, now_ms: int, interval_ms: int) -> bool:
-    """Returns whether the interval since the last assignment is over."""
-    last_ms = group.assignment_timestamp_ms
-    return not last_ms or not interval_ms or now_ms >= last_ms + interval_ms
 
 
 def assignment(

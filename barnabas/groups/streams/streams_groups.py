@@ -10,6 +10,7 @@ from typing import Any
 
 from barnabas.deadlines import Deadline
 from barnabas.errors import GroupIdNotFound, InvalidRequest, KafkaError
+from barnabas.groups.assigning.interval import may_assign
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.environment import Environment, TopicToMake
 from barnabas.groups.ledger import Applier, Pair, log_failure
@@ -289,9 +290,10 @@ class StreamsGroups:
         if not isinstance(group, StreamsGroup) or group.is_empty or group.configured is None:
             return  # the next heartbeat computes the assignment
         now_ms = self._environment.clock.time_ms()
-        if group.epoch <= group.assignment_epoch or not heartbeating.may_assign(
-            group, now_ms, self._setting(group_id, "assignment.interval.ms")
-        ):
+        interval_ms: int = self._setting(group_id, "assignment.interval.ms")
+        if group.epoch <= group.assignment_epoch:
+            return
+        if not may_assign(group.assignment_timestamp_ms, interval_ms, now_ms):
             return
         replicas = int(group.assignment_configs.get(STANDBY_REPLICAS, 0))
         records, _ = heartbeating.assignment(group, group.epoch, None, group.configured, replicas, now_ms)

@@ -64,6 +64,11 @@ class World(Speaker):
     def do_advance(self, words, _) -> None:
         self.machine.clock.advance(milliseconds(words[0]) / 1000)
 
+    def do_turn(self, words, _) -> None:
+        """``turn back 1h``, ``turn forward 1h``: the time of day."""
+        direction, by = words
+        self.machine.clock.turn(milliseconds(by) * {"back": -1, "forward": 1}[direction])
+
     def do_restart(self, words, _) -> None:
         """``restart``, or ``restart compacted`` after a compaction of the log."""
         self.machine.restart(compacted=words == ["compacted"])

@@ -234,6 +234,11 @@ class World:
     def do_advance(self, words, _) -> None:
         self.clock.advance(milliseconds(words[0]) / 1000)
 
+    def do_turn(self, words, _) -> None:
+        """``turn back 1h``, ``turn forward 1h``: the time of day."""
+        direction, by = words
+        self.clock.turn(milliseconds(by) * {"back": -1, "forward": 1}[direction])
+
     def do_restart(self, *_) -> None:
         """Restarts the coordinator with what the log has. Pending requests are dropped."""
         self.runtime.kill()

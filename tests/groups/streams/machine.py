@@ -33,10 +33,10 @@ from barnabas.wire.messages.group_records import (
     decode_value,
 )
 from tests.coordinators.fake_runtime import FakeRuntime
+from tests.groups.conftest import milliseconds
 from tests.scenarios import Speaker
 
 GROUP = "g"
-UNITS = {"ms": 1, "s": 1000, "m": 60_000}
 Subtopology = StreamsGroupTopologyValue.Subtopology
 
 DEFAULTS: Mapping[str, Any] = {
@@ -174,8 +174,12 @@ class World(Speaker):
             self.settings[key] = int(value)
 
     def do_advance(self, words, _) -> None:
-        number, unit = re.fullmatch(r"(\d+)(ms|s|m)", words[0]).groups()
-        self.clock.advance(int(number) * UNITS[unit] / 1000)
+        self.clock.advance(milliseconds(words[0]) / 1000)
+
+    def do_turn(self, words, _) -> None:
+        """``turn back 1h``, ``turn forward 1h``: the time of day."""
+        direction, by = words
+        self.clock.turn(milliseconds(by) * {"back": -1, "forward": 1}[direction])
 
     def do_topic(self, words, _) -> None:
         self.put_topic(words[0], int(words[1]))
