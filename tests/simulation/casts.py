@@ -50,10 +50,14 @@ class Cast:
 
     :param random: the chance of the run, of which each client gets its own
     :param expires: whether there is a topic whose oldest records are deleted
+    :param has_operator: whether there is one, who changes the voters of the quorum
     """
 
-    def __init__(self, cluster: SimulatedCluster, history: History, random: Random, *, expires: bool) -> None:
+    def __init__(
+        self, cluster: SimulatedCluster, history: History, random: Random, *, expires: bool, has_operator: bool
+    ) -> None:
         self.cluster, self.history, self.random = cluster, history, random
+        self.has_operator = has_operator
         self.groups = random.choice(GROUPS)
         self.is_lowered = random.random() < LOWERED or not cluster.levels[ELIGIBLE_LEADER_REPLICAS]
         self.is_levelled = random.random() < LEVELLED
@@ -108,7 +112,7 @@ class Cast:
             Changer, "changer", places=self.places, is_lowered=self.is_lowered, is_levelled=self.is_levelled,
             is_upgraded=self.cluster.levels[METADATA_VERSION] < FEATURES[METADATA_VERSION].last,
         )  # fmt: skip
-        if self.cluster.voters:
+        if self.has_operator:
             self._add(Operator, "operator")
         if self.random.random() < SPARE:
             self._add(SpareBroker, "spare", places=self.places)

@@ -16,12 +16,10 @@ from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterCon
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest
 from barnabas.wire.types import ZERO_UUID
-from tests.simulation.clients import DOWNGRADE, PAUSE_S, REQUEST_MS, SET, Client, Place, ask_versions, check
+from tests.simulation.clients import DOWNGRADE, PAUSE_S, REQUEST_MS, SET, UPGRADE, Client, Place, ask_versions, check
 
 TOPIC = 2
 """The resource type of topics."""
-UPGRADE = 1
-"""How UpdateFeatures may change a level."""
 LEVELS = (0, 1, 2, 2)
 """Those of ``transaction.version``; half of the changes are to the newest."""
 RATE_S = 1.0

@@ -53,8 +53,8 @@ CONFIG = {
     "socket.connection.setup.timeout.ms": 2000,
 }
 
-DOWNGRADE = 2
-"""How UpdateFeatures may change a level: a safe downgrade."""
+UPGRADE, DOWNGRADE = 1, 2
+"""How UpdateFeatures may change a level; the downgrade is a safe one."""
 SET = 0
 """The operation that sets a config."""
 

@@ -5,7 +5,7 @@ Knows nothing of clients and faults.
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 
 from barnabas.broker import Broker
@@ -21,6 +21,7 @@ BROKER, CONTROLLER, COMBINED = "broker", "controller", "broker,controller"
 
 FIRST_CONTROLLER = 1000
 CONTROLLER_PORT = FIRST_PORT + 1
+STATIC_VOTERS = "controller.quorum.voters"
 
 CONFIGS: Mapping[str, str] = {
     "broker.heartbeat.interval.ms": "300",
@@ -61,6 +62,16 @@ def controller_endpoint(node_id: int) -> Endpoint:
     return Endpoint("CONTROLLER", host_of(str(node_id)), CONTROLLER_PORT, "PLAINTEXT")
 
 
+def controller_address(node_id: int) -> str:
+    """Returns the host and port of a controller."""
+    return f"{host_of(str(node_id))}:{CONTROLLER_PORT}"
+
+
+def bootstrap_servers(controllers: Iterable[int]) -> dict[str, str]:
+    """Returns the config by which nodes find a dynamic quorum."""
+    return {"controller.quorum.bootstrap.servers": ",".join(map(controller_address, controllers))}
+
+
 def rack_of(node_id: int) -> str:
     """Returns the rack of a broker, which has it for itself."""
     return f"rack-{node_id}"
@@ -94,14 +105,12 @@ class SimulatedCluster:
             first = FIRST_CONTROLLER if role == CONTROLLER else 1
             ids.append(first + sum((each == CONTROLLER) == (role == CONTROLLER) for each in roles[: len(ids)]))
         controllers = [node_id for node_id, role in zip(ids, roles, strict=True) if role != BROKER]
-        addresses = {node_id: f"{host_of(str(node_id))}:{CONTROLLER_PORT}" for node_id in controllers}
-        static = {"controller.quorum.voters": ",".join(f"{each}@{address}" for each, address in addresses.items())}
-        dynamic = {"controller.quorum.bootstrap.servers": ",".join(addresses.values())}
-        self._common = {**CONFIGS, **(dynamic if is_dynamic else static), **(configs or {})}
+        static = {STATIC_VOTERS: ",".join(f"{each}@{controller_address(each)}" for each in controllers)}
+        self._common = {**CONFIGS, **(bootstrap_servers(controllers) if is_dynamic else static), **(configs or {})}
         for node_id, role in zip(ids, roles, strict=True):
             self._add(node_id, role, random)
         self.cluster_id = uuid_text(random_uuid(random.randbytes))
-        self.voters = {  #: those of a dynamic quorum, as it begins
+        self.voters = {  #: those of a dynamic quorum, as it begins or as it was made dynamic
             node_id: Voter(node_id, random_uuid(random.randbytes), [controller_endpoint(node_id)])
             for node_id in (controllers if is_dynamic else ())
         }
@@ -135,6 +144,16 @@ class SimulatedCluster:
         node.put_in_empty()
         node.format(self.cluster_id, [], self.levels, joins=True)
         self.voters[node.id] = self.voters[node.id]._replace(directory_id=node.directory_id)
+
+    def make_dynamic(self) -> None:
+        """Has all nodes find a quorum that has become dynamic by bootstrap servers, from their next starts on."""
+        controllers = [node for node in self.nodes.values() if node.role != BROKER]
+        for properties in (self._common, *(node.properties for node in self.nodes.values())):
+            del properties[STATIC_VOTERS]
+            properties |= bootstrap_servers(node.id for node in controllers)
+        self.voters = {
+            node.id: Voter(node.id, node.directory_id, [controller_endpoint(node.id)]) for node in controllers
+        }
 
     @property
     def broker_ids(self) -> list[int]:

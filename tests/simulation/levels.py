@@ -1,6 +1,7 @@
 """The levels of the features with which the cluster of a seed begins: the newest ones, or those of an older release.
 
-Knows nothing of nodes. An admin raises ``metadata.version`` while the cluster runs (``changes.py``).
+Knows nothing of nodes. An admin changes ``metadata.version`` while the cluster runs (``changes.py``), an operator
+raises ``kraft.version`` (``operators.py``).
 """
 
 from random import Random
@@ -9,6 +10,8 @@ from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, FEATURES, METADA
 
 SHARE = 0.25
 """The share of seeds that begin at an older ``metadata.version``."""
+MADE_DYNAMIC = 0.4
+"""The share of static quorums that an operator makes dynamic."""
 
 
 def first_levels(seed: int) -> dict[str, int]:
@@ -24,3 +27,8 @@ def first_levels(seed: int) -> dict[str, int]:
     eligible = FEATURES[ELIGIBLE_LEADER_REPLICAS]
     last = eligible.last if older >= eligible.needs else 0
     return newest | {METADATA_VERSION: older, ELIGIBLE_LEADER_REPLICAS: last}
+
+
+def is_made_dynamic(seed: int) -> bool:
+    """Returns whether the voters of a static quorum come into its log: ``kraft.version`` is raised (KIP-853)."""
+    return Random(f"voters of {seed}").random() < MADE_DYNAMIC

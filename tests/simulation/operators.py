@@ -1,18 +1,20 @@
-"""An operator of a simulation, who removes voters of a dynamic quorum and adds them again (KIP-853), some of them on an
-empty disk.
+"""An operator of a simulation, who removes voters of the quorum and adds them again (KIP-853), some of them on an empty
+disk.
 
-Knows nothing of faults. One voter is missing at most, so that two are left.
+A static quorum is made dynamic first. Knows nothing of faults. One voter is missing at most, so that two are left.
 """
 
 from typing import Any
 
+from barnabas.cluster.features import KRAFT_VERSION
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.errors import DuplicateVoter, KafkaError, VoterNotFound
 from barnabas.wire.message import Request
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
-from tests.simulation.clients import PAUSE_S, REQUEST_MS, Client, check
+from barnabas.wire.messages.update_features import UpdateFeaturesRequest
+from tests.simulation.clients import PAUSE_S, REQUEST_MS, UPGRADE, Client, check
 from tests.simulation.cluster import CONTROLLER
 
 RATE_S = 2.0
@@ -26,6 +28,13 @@ class Operator(Client):
     """Removes a voter, and adds it again. What was acknowledged is verified in the end."""
 
     async def run(self) -> None:
+        if not self.cluster.voters:
+            await self.pause(RATE_S)
+            update = UpdateFeaturesRequest.FeatureUpdateKey(
+                feature=KRAFT_VERSION, max_version_level=1, upgrade_type=UPGRADE
+            )
+            await self._insist(UpdateFeaturesRequest(timeout_ms=REQUEST_MS, feature_updates=[update]))
+            self.cluster.make_dynamic()
         voters = list(self.cluster.voters)
         while not self.is_stopping:
             voter = self.random.choice(voters)
@@ -68,7 +77,7 @@ class Operator(Client):
             ],
         )
 
-    async def _insist(self, request: Request, done: type[KafkaError]) -> None:
+    async def _insist(self, request: Request, done: type[KafkaError] | tuple[()] = ()) -> None:
         """Repeats a change until it is acknowledged. :param done: the error if it was made before"""
         while True:
             try:

@@ -18,7 +18,7 @@ from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedClus
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.generations import epochs_of, is_ambiguous
 from tests.simulation.invariants import Broken, Invariants
-from tests.simulation.levels import first_levels
+from tests.simulation.levels import first_levels, is_made_dynamic
 from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
 from tests.simulation.plans import KINDS, plan
 from tests.simulation.storage import compacts, expires, storage
@@ -90,7 +90,14 @@ class Run:
         )
         self.cluster.network.ends_with_sender = is_ambiguous
         self.invariants = Invariants(self.cluster, compacts=compacts(configs))
-        self.cast = Cast(self.cluster, self.outcome.history, self._chance(), expires=expires(configs))
+        has_operator = len(roles) - roles.count(BROKER) > 1 and (is_dynamic or is_made_dynamic(seed))
+        self.cast = Cast(
+            self.cluster,
+            self.outcome.history,
+            self._chance(),
+            expires=expires(configs),
+            has_operator=has_operator,
+        )
 
     def execute(self) -> Outcome:
         """Executes the run."""
