@@ -69,12 +69,26 @@ class Follower:
         if fetched.diverging_epoch is not None:
             self._truncate(fetched.diverging_epoch, now_ms)
             return 0
+        if fetched.log_start_offset >= self.log.log_end_offset:
+            self._forget_uncertain(leader_epoch)
         if fetched.data and not self._append(fetched, now_ms, leader_epoch):
             return 0
         log = self.log
         log.maybe_set_high_watermark(min(fetched.high_watermark, log.log_end_offset))
         log.delete_records_before(min(fetched.log_start_offset, log.high_watermark))
         return len(fetched.data)
+
+    def _forget_uncertain(self, leader_epoch: int) -> None:
+        """Forgets the producers' batches that may never have been committed.
+
+        The source has deleted all that this log has, and the epoch of its last record, too: neither side can tell whether
+        the records above the high watermark were the same. They are deleted here with the log start offset, but the
+        state of their producers stays: as a leader, this log would take a batch that is sent again for one that it has.
+        Apache Kafka keeps that state.
+        """
+        log = self.log
+        if log.high_watermark < log.log_end_offset and log.latest_epoch < leader_epoch < ANY_EPOCH:
+            log.forget_producers_from(log.high_watermark)
 
     def _append(self, fetched: Fetched, now_ms: int, leader_epoch: int) -> bool:
         log = self.log

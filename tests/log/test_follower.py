@@ -11,7 +11,8 @@ from barnabas.log.follower import EpochEnd, Fetched, Follower, LogSource, Positi
 from barnabas.log.log_directory import LogDirectory
 from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import create_log
-from barnabas.records.batch import batches
+from barnabas.records.batch import RecordBatch, batches
+from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from tests.log.conftest import make_batch
 
@@ -225,6 +226,63 @@ def test_records_are_deleted_at_the_source(source, follower):
     source.log.delete_records_before(2)
     copy(follower, source)
     check_equal(follower, source)
+
+
+def produced(log, sequence, epoch, *, count=2, **batch):
+    """Appends a batch of a producer, which nobody knows to be committed."""
+    values = [(None, b"%d" % number, 0) for number in range(count)]
+    data = build_batch(values, producer_id=7, producer_epoch=0, base_sequence=sequence, **batch)
+    log.append_as_leader(RecordBatch.parse(data), leader_epoch=epoch, now_ms=0)
+
+
+def known(log):
+    """Returns the sequences and offsets of the batches of the producer."""
+    entry = log.producers.entries.get(7)
+    return [] if entry is None else [(each.first_sequence, each.first_offset) for each in entry.batches]
+
+
+def test_what_may_never_have_been_committed_is_no_batch_to_compare_with(source, follower):
+    """A leader that was cut off has records that the next one has deleted at their offsets, others than these."""
+    for log in (source.log, follower.log):
+        produced(log, 0, 0)
+        log.maybe_set_high_watermark(2)
+    produced(follower.log, 2, 0)
+    follower.log.producers.take_snapshot(4)
+    source.log.assign_leader_epoch(1)
+    append(source.log, 1, count=2)
+    source.log.delete_records_before(4)
+    append(source.log, 1)
+    fetched = source.fetch(follower.position, 1 << 20)
+    assert fetched.diverging_epoch is None
+    follower.apply(fetched, 0, leader_epoch=1)
+    assert known(follower.log) == [(0, 0)]
+    follower.log.load_producers()
+    assert known(follower.log) == [(0, 0)]  # no snapshot brings it back
+    produced(source.log, 2, 1)
+    copy(follower, source)
+    assert known(follower.log) == known(source.log) == [(0, 0), (2, 5)]
+
+
+def test_a_transaction_that_may_never_have_been_committed_holds_nothing_back(source, follower):
+    produced(follower.log, 0, 0, is_transactional=True)
+    assert follower.log.last_stable_offset == 0
+    append(source.log, 1, count=2)
+    source.log.delete_records_before(2)
+    append(source.log, 1)
+    follower.apply(source.fetch(follower.position, 1 << 20), 0, leader_epoch=1)
+    assert known(follower.log) == []
+    assert follower.log.last_stable_offset == follower.log.high_watermark == 3
+
+
+def test_records_of_the_leaders_epoch_are_its_own(source, follower):
+    """They are committed before the follower hears of it, and deleted at once."""
+    produced(source.log, 0, 1)
+    follower.apply(source.fetch(follower.position, 1 << 20), 0, leader_epoch=1)
+    source.log.maybe_set_high_watermark(2)
+    source.log.delete_records_before(2)
+    follower.apply(source.fetch(follower.position, 1 << 20), 0, leader_epoch=1)
+    assert follower.log.log_start_offset == 2
+    assert known(follower.log) == [(0, 0)]
 
 
 def test_batches_with_other_boundaries_are_copied_again(source, follower, caplog):

@@ -155,6 +155,14 @@ class SimulatedNode:
     def is_running(self) -> bool:
         return self.server is not None
 
+    @property
+    def has_failed_to_start(self) -> bool:
+        """Whether its last start has ended, and it is not up."""
+        if self.starting is None or not self.starting.done() or self.is_running:
+            return False
+        self.starting.exception()  # the loop need not tell of it
+        return True
+
     def start(self) -> "asyncio.Task[None]":
         """Starts the process; the task ends when the node is up, or its start has failed."""
         assert self.life is None, f"node {self.id} runs"

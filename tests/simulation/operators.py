@@ -58,7 +58,7 @@ class Operator(Client):
             await self.pause()
             if node.life is None:
                 node.start()
-            elif node.starting is not None and node.starting.done() and not node.is_running:
+            elif node.has_failed_to_start:
                 node.kill(power_cut=False)
 
     def _removal(self, voter: Any) -> RemoveRaftVoterRequest:

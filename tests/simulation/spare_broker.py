@@ -47,7 +47,7 @@ class SpareBroker(Client):
             if self.node.life is None:
                 self.cluster.network.say(f"{self.node.id} joins the cluster")
                 self.node.start()
-            elif self.node.starting is not None and self.node.starting.done() and not self.node.is_running:
+            elif self.node.has_failed_to_start:
                 self.node.kill(power_cut=False)
 
     async def _leave(self) -> None:
