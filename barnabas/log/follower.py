@@ -70,7 +70,7 @@ class Follower:
             self._truncate(fetched.diverging_epoch, now_ms)
             return 0
         if fetched.log_start_offset >= self.log.log_end_offset:
-            self._forget_uncertain(leader_epoch)
+            self._remove_uncertain(fetched.log_start_offset, now_ms, leader_epoch)
         if fetched.data and not self._append(fetched, now_ms, leader_epoch):
             return 0
         log = self.log
@@ -78,17 +78,24 @@ class Follower:
         log.delete_records_before(min(fetched.log_start_offset, log.high_watermark))
         return len(fetched.data)
 
-    def _forget_uncertain(self, leader_epoch: int) -> None:
-        """Forgets the producers' batches that may never have been committed.
+    def _remove_uncertain(self, log_start_offset: int, now_ms: int, leader_epoch: int) -> None:
+        """Removes the log, of which the source has deleted everything, if some of it may never have been committed.
 
-        The source has deleted all that this log has, and the epoch of its last record, too: neither side can tell whether
-        the records above the high watermark were the same. They are deleted here with the log start offset, but the
-        state of their producers stays: as a leader, this log would take a batch that is sent again for one that it has.
-        Apache Kafka keeps that state.
+        The source has no epoch as old as that of the log's last record, so neither side can tell whether the records
+        above the high watermark are the same. Apache Kafka's follower keeps them: as a leader, it takes a batch that a
+        producer sends again for one of them; if a power cut undoes the log start offset, it has them again.
+
+        :param log_start_offset: of the source
         """
         log = self.log
         if log.high_watermark < log.log_end_offset and log.latest_epoch < leader_epoch < ANY_EPOCH:
-            log.forget_producers_from(log.high_watermark)
+            logger.info(
+                "%s: the leader has deleted its records, so those from %d on cannot be compared; continuing at %d",
+                log.directory,
+                log.high_watermark,
+                log_start_offset,
+            )
+            log.truncate_fully_and_start_at(log_start_offset, now_ms)
 
     def _append(self, fetched: Fetched, now_ms: int, leader_epoch: int) -> bool:
         log = self.log

@@ -298,8 +298,10 @@ class PartitionLog:
     def _index_aborted(self, transaction: AbortedTransaction) -> None:
         """Adds an aborted transaction to the active segment's index."""
         self._unsynced.add(self.directory)  # the index may be a new file
-        with self._storage():
+        try:
             self.segments.active.transactions.append(transaction)
+        except OSError as error:
+            raise self._failure(error) from error
 
     def _too_large(self, size: int) -> RecordListTooLarge:
         return RecordListTooLarge(
@@ -468,9 +470,10 @@ class PartitionLog:
                 self._remove_epochs_from(self.log_end_offset)  # this broker may have led an epoch without appending
                 return
             if offset < self.segments.start:
-                self.truncate_fully_and_start_at(offset, now_ms)
+                self._truncate_fully(offset, now_ms)
                 return
-            self.segments.drop_from(sum(segment.base_offset <= offset for segment in self.segments))
+            kept = sum(segment.base_offset <= offset for segment in self.segments)
+            self.segments.drop_from(kept)
             end = self.segments.active.truncate(offset, now_ms)
             active = self.segments.active
             self._unsynced.update((active.path(LOG_SUFFIX), active.transactions.path, self.directory))
@@ -483,12 +486,15 @@ class PartitionLog:
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
         """Removes everything. The log is then empty and starts at ``offset``."""
         with self._storage():
-            self.segments.drop_from(0)
-            self._add_segment(offset, now_ms)
-            self._set_offsets(offset, offset, offset)
-            self._remove_state_beyond(0)
-            self.producers.clear()
-            self.recovery_point = offset
+            self._truncate_fully(offset, now_ms)
+
+    def _truncate_fully(self, offset: int, now_ms: int) -> None:
+        self.segments.drop_from(0)
+        self._add_segment(offset, now_ms)
+        self._set_offsets(offset, offset, offset)
+        self._remove_state_beyond(0)
+        self.producers.clear()
+        self.recovery_point = offset
 
     def _remove_state_beyond(self, end: int) -> None:
         """Removes epochs, snapshots and the recovery point above ``end``, after the log was truncated there."""
@@ -502,12 +508,6 @@ class PartitionLog:
         if self.leader_epochs.truncate_from_end(end):
             self.sync_epochs_later()
         self.latest_epoch = self._epoch_with_records = self.leader_epochs.latest
-
-    def forget_producers_from(self, offset: int) -> None:
-        """Removes the batches from ``offset`` on from the state of producers, and the snapshots that have them."""
-        with self._storage():
-            self.producers.forget_from(offset)
-        self._set_offsets(self.log_start_offset, self.high_watermark, self.log_end_offset)
 
     def load_producers(self) -> None:
         """Restores the producer state from the latest snapshot and the batches after it."""

@@ -24,7 +24,6 @@ from barnabas.errors import (
 )
 from barnabas.integers import MAX_INT
 from barnabas.log.files import Files
-from barnabas.log.limits import MAX_OFFSET
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transactions import Transactions, marker_of
 from barnabas.log.verification import Verification
@@ -393,21 +392,6 @@ class ProducerState:
                     self.transactions.begin(first, producer_id)
             return offset
         return None
-
-    def forget_from(self, offset: int) -> None:
-        """Removes the batches from ``offset`` on, and what began with them: other replicas may have others there.
-
-        A producer of whose batches none is left is unknown again: its next batch may have any sequence.
-        """
-        for entry in list(self.entries.values()):
-            if entry.last_offset >= offset:
-                entry.batches = [each for each in entry.batches if each.last_offset < offset]
-                if not entry.batches:
-                    del self.entries[entry.producer_id]
-            if entry.current_txn_first_offset >= offset:
-                entry.current_txn_first_offset = -1
-        self.transactions.forget_from(offset)
-        self.remove_snapshots(offset + 1, MAX_OFFSET)
 
     def clear(self) -> None:
         """Removes all producers and their transactions."""

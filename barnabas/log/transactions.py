@@ -70,12 +70,6 @@ class Transactions:
         self.open.clear()
         self.ended.clear()
 
-    def forget_from(self, offset: int) -> None:
-        """Removes the transactions that began at ``offset`` or later."""
-        for known in (self.open, self.ended):
-            for first_offset in [first for first in known if first >= offset]:
-                del known[first_offset]
-
     def begin(self, first_offset: int, producer_id: int) -> None:
         """Adds a transaction. ``first_offset`` is above the first offsets of all transactions added before."""
         self.open[first_offset] = producer_id
