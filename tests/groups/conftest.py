@@ -39,6 +39,11 @@ def milliseconds(text: str) -> int:
     return int(number) * UNITS[unit]
 
 
+def turn(clock: ManualClock, direction: str, by: str) -> None:
+    """Turns the time of day: ``turn back 1h``, ``turn forward 1h``."""
+    clock.turn(milliseconds(by) * {"back": -1, "forward": 1}[direction])
+
+
 def error_name(error: KafkaError) -> str:
     name = type(error).__name__
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()

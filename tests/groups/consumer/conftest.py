@@ -14,7 +14,7 @@ from barnabas.groups.consumer.messages import Heartbeat, HeartbeatResult
 from barnabas.groups.messages import Join, OffsetCommit, OffsetToCommit
 from barnabas.wire.messages import group_records as wire
 from barnabas.wire.messages.group_records import decode_key, decode_value
-from tests.groups.conftest import error_name, milliseconds
+from tests.groups.conftest import error_name, milliseconds, turn
 from tests.groups.consumer.machine import Machine
 from tests.scenarios import Speaker
 
@@ -65,9 +65,7 @@ class World(Speaker):
         self.machine.clock.advance(milliseconds(words[0]) / 1000)
 
     def do_turn(self, words, _) -> None:
-        """``turn back 1h``, ``turn forward 1h``: the time of day."""
-        direction, by = words
-        self.machine.clock.turn(milliseconds(by) * {"back": -1, "forward": 1}[direction])
+        turn(self.machine.clock, *words)
 
     def do_restart(self, words, _) -> None:
         """``restart``, or ``restart compacted`` after a compaction of the log."""

@@ -21,7 +21,7 @@ from barnabas.groups.share.share_group import ShareGroup
 from barnabas.wire.messages import group_records
 from barnabas.wire.messages.group_records import decode_key, decode_value
 from tests.coordinators.fake_runtime import FakeRuntime
-from tests.groups.conftest import error_name, milliseconds
+from tests.groups.conftest import error_name, milliseconds, turn
 
 DEFAULTS = {
     "group.share.max.size": 200,
@@ -235,9 +235,7 @@ class World:
         self.clock.advance(milliseconds(words[0]) / 1000)
 
     def do_turn(self, words, _) -> None:
-        """``turn back 1h``, ``turn forward 1h``: the time of day."""
-        direction, by = words
-        self.clock.turn(milliseconds(by) * {"back": -1, "forward": 1}[direction])
+        turn(self.clock, *words)
 
     def do_restart(self, *_) -> None:
         """Restarts the coordinator with what the log has. Pending requests are dropped."""

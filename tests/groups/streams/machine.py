@@ -33,7 +33,7 @@ from barnabas.wire.messages.group_records import (
     decode_value,
 )
 from tests.coordinators.fake_runtime import FakeRuntime
-from tests.groups.conftest import milliseconds
+from tests.groups.conftest import milliseconds, turn
 from tests.scenarios import Speaker
 
 GROUP = "g"
@@ -177,9 +177,7 @@ class World(Speaker):
         self.clock.advance(milliseconds(words[0]) / 1000)
 
     def do_turn(self, words, _) -> None:
-        """``turn back 1h``, ``turn forward 1h``: the time of day."""
-        direction, by = words
-        self.clock.turn(milliseconds(by) * {"back": -1, "forward": 1}[direction])
+        turn(self.clock, *words)
 
     def do_topic(self, words, _) -> None:
         self.put_topic(words[0], int(words[1]))
