@@ -27,6 +27,10 @@ ENOUGH = 50
 class Operator(Client):
     """Removes a voter, and adds it again. What was acknowledged is verified in the end."""
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.unanswered: list[Request] = []  #: a node that was cut off may pass them on much later
+
     async def run(self) -> None:
         if not self.cluster.voters:
             await self.pause(RATE_S)
@@ -81,7 +85,13 @@ class Operator(Client):
         """Repeats a change until it is acknowledged. :param done: the error if it was made before"""
         while True:
             try:
-                check((await self.ask(self.random.choice(self.brokers), request)).error_code)
+                answer = await self.ask(self.random.choice(self.brokers), request)
+            except KafkaError:
+                self.unanswered.append(request)
+                await self.pause()
+                continue
+            try:
+                check(answer.error_code)
                 return
             except done:
                 return
@@ -89,7 +99,11 @@ class Operator(Client):
                 await self.pause()
 
     async def _verify(self, wanted: set[int]) -> None:
-        """Verifies the voters. :raises AssertionError: they are others for a long time"""
+        """Verifies the voters, and adds those again that a late request has removed.
+
+        :raises AssertionError: they are others for a long time
+        """
+        late = {each.voter_id for each in self.unanswered if isinstance(each, RemoveRaftVoterRequest)}
         topic = DescribeQuorumRequest.TopicData
         request = DescribeQuorumRequest(
             topics=[topic(topic_name=CLUSTER_METADATA, partitions=[topic.PartitionData(partition_index=0)])]
@@ -101,6 +115,8 @@ class Operator(Client):
                 found = {each.replica_id for each in part.current_voters}
                 if found == wanted:
                     return
+                for voter in sorted((wanted - found) & late):
+                    await self._insist(self._addition(self.cluster.voters[voter]), DuplicateVoter)
             except KafkaError:
                 await self.pause()
             await self.pause(PAUSE_S)
