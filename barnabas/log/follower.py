@@ -81,9 +81,11 @@ class Follower:
     def _remove_uncertain(self, log_start_offset: int, now_ms: int, leader_epoch: int) -> None:
         """Removes the log, of which the source has deleted everything, if some of it may never have been committed.
 
-        The source has no epoch as old as that of the log's last record, so neither side can tell whether the records
-        above the high watermark are the same. Apache Kafka's follower keeps them: as a leader, it takes a batch that a
-        producer sends again for one of them; if a power cut undoes the log start offset, it has them again.
+        The source may have no epoch as old as that of the log's last record. Then neither side can tell whether the
+        records above the high watermark are the same. Apache Kafka's follower keeps them
+        (``LeaderEpochFileCache.endOffsetFor``, ``ProducerStateManager.onLogStartOffsetIncremented``): as a leader, it
+        takes a batch that a producer sends again for one of them, and has them again if a power cut undoes the log
+        start offset.
 
         :param log_start_offset: of the source
         """

@@ -52,7 +52,6 @@ class Run:
     :param faulty: whether there are faults
     :param is_dynamic: whether voters of several controllers come and go; None leaves it to the seed
     :param stored: the configs of the logs; None leaves them to the seed
-    :param levels: the levels of the features at the beginning; None leaves them to the seed
     :param kinds: the kinds of faults
     :param left_out: the numbers of faults that are left out
     :param until: seconds after which faults and load end; the plan stays the same
@@ -67,7 +66,6 @@ class Run:
         faulty: bool = False,
         is_dynamic: bool | None = None,
         stored: Mapping[str, str] | None = None,
-        levels: Mapping[str, int] | None = None,
         kinds: Sequence[str] = tuple(KINDS),
         left_out: Container[int] = (),
         until: float | None = None,
@@ -84,9 +82,8 @@ class Run:
         chance = Random(self.random.getrandbits(64))
         drawn = storage(self._chance())
         configs = drawn if stored is None else stored
-        levels = first_levels(seed) if levels is None else levels
         self.cluster = SimulatedCluster(
-            self.loop, chance, roles, is_dynamic=is_dynamic, configs=configs, levels=levels, trace=trace
+            self.loop, chance, roles, is_dynamic=is_dynamic, configs=configs, levels=first_levels(seed), trace=trace
         )
         self.cluster.network.ends_with_sender = is_ambiguous
         self.invariants = Invariants(self.cluster, compacts=compacts(configs))
