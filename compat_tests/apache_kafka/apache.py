@@ -9,6 +9,7 @@ import fcntl
 import functools
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -34,6 +35,9 @@ FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.
 """Options of a JVM that runs for a second or two, or has little to do: fast start, little optimisation."""
 
 HEAP = ("-Xms512m", "-Xmx1g")
+
+ADDRESS = re.compile(r"//([^:,]+):(\d+)")
+"""The host and the port of a listener."""
 
 CHANCE = random.SystemRandom()
 """A separate source of randomness for each process: pytest gives all workers the same seed."""
@@ -216,12 +220,28 @@ def answers(port: int, host: str = "127.0.0.1") -> bool:
     return False
 
 
+def listens(port: int, host: str = "127.0.0.1") -> bool:
+    """Returns whether anybody listens at this port."""
+    with contextlib.suppress(OSError), socket.create_connection((host, port), 1):
+        return True
+    return False
+
+
 def await_answers(
-    port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: float = 60, host: str = "127.0.0.1"
+    port: int,
+    process: "subprocess.Popen[bytes]",
+    log: Path,
+    seconds: float = 60,
+    host: str = "127.0.0.1",
+    listeners: str = "",
 ) -> None:
-    """Returns once the broker at `port` answers; raises `RuntimeError` with the end of its log if it does not."""
+    """Returns once the broker at `port` answers and all of its `listeners` are open.
+
+    Apache Kafka opens its listeners one by one, and answers at the first before the last is open.
+    Raises `RuntimeError` with the end of its log if it does not."""
     deadline = time.monotonic() + seconds
-    while not answers(port, host):
+    others = [(int(other), at) for at, other in ADDRESS.findall(listeners) if int(other) not in (0, port)]
+    while not (answers(port, host) and all(listens(*other) for other in others)):
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"the broker did not start:\n{log.read_text(errors='replace')[-2000:]}")
         time.sleep(0.02)
@@ -317,7 +337,7 @@ class ApacheKafka:
                 start_new_session=True,
             )
         try:
-            await_answers(self.port, self.process, self.log)
+            await_answers(self.port, self.process, self.log, listeners=self.properties["listeners"])
         except BaseException:
             self.stop(kill=True)
             raise

@@ -79,7 +79,8 @@ class Node:
                 [*self.prefix, *command], stdout=output, stderr=output, env=environment(), start_new_session=True
             )
         try:
-            await_answers(self.port, self.process, self.output, host=self.host)
+            listeners = self.properties["listeners"]
+            await_answers(self.port, self.process, self.output, host=self.host, listeners=listeners)
         except BaseException:
             self.kill()
             raise

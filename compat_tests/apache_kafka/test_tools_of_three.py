@@ -13,7 +13,7 @@ import pytest
 
 from .mixed import APACHE, BARNABAS, Combined
 from .test_console_tools import Tools
-from .tools_beside import CLASSES, Call, Outcome, Side, calls_of
+from .tools_beside import CLASSES, Call, Outcome, Side, calls_of, settled
 
 pytestmark = [
     pytest.mark.long,
@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 SCENARIO = Path(__file__).with_name("three_nodes.txt")
-WITHIN_S, KNOWN_S = 60.0, 5.0
+WITHIN_S = 60.0
 """The timeout of a change, until all nodes have applied it."""
 
 PLANS = {
@@ -88,11 +88,6 @@ class Three(Side):
         return text
 
 
-def asks(call: Call) -> bool:
-    """Returns whether a call changes nothing. The node may not have applied the last change yet."""
-    return not {"--describe", "--list", "describe"}.isdisjoint(call.words)
-
-
 def outcomes(kind: str, home: Path) -> Iterator[tuple[Call, Outcome | None, Three]]:
     """Returns the result of each line of the scenario at nodes of a kind."""
     with Combined(home, [kind] * 3) as cluster:
@@ -112,9 +107,7 @@ def test_tools_print_the_same(kafka_jars: Path, tmp_path: Path) -> None:
     differences = []
     expected = [wanted for _, wanted, _ in outcomes(APACHE, tmp_path / APACHE)]
     for wanted, (call, found, side) in zip(expected, outcomes(BARNABAS, tmp_path / BARNABAS), strict=True):
-        end = time.monotonic() + KNOWN_S
-        while found != wanted and asks(call) and time.monotonic() < end:
-            found = side.run(call)
+        found = settled(side, call, found, wanted)
         if found != wanted:
             differences.append(f"{' '.join(call.words)}\n  theirs: {wanted}\n  ours:   {found}")
     assert not differences, "\n".join(differences)

@@ -8,9 +8,10 @@ import io
 import re
 import shlex
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from barnabas.cli.kafka_tools import table
 from compat_tests.running import BarnabasProcess
@@ -40,6 +41,9 @@ CLASSES = {
     "topics": f"{TOOLS}.TopicCommand",
     "transactions": f"{TOOLS}.TransactionsCommand",
 }
+KNOWN_S = 5.0
+"""How long a node may take to apply a change that the controller has answered."""
+
 #: Differences between any two clusters, and their replacements.
 VARYING = (
     (r"\b[A-Za-z0-9_-]{22}\b", "ID"),
@@ -70,6 +74,10 @@ class Call(NamedTuple):
     @property
     def tool(self) -> str:
         return self.words[0]
+
+    @property
+    def only_asks(self) -> bool:
+        return not {"--describe", "--list", "describe"}.isdisjoint(self.words)
 
 
 class Outcome(NamedTuple):
@@ -120,6 +128,24 @@ class Side:
         for pattern, between in UNORDERED:
             text = re.sub(pattern, lambda found, between=between: ",".join(sorted(re.split(between, found[0]))), text)
         return text
+
+
+class Runs(Protocol):
+    """A side that runs calls."""
+
+    def run(self, call: Call) -> Outcome | None: ...
+
+
+def settled(side: Runs, call: Call, found: Outcome | None, wanted: Outcome | None) -> Outcome | None:
+    """Returns the result of a call that has returned `found`.
+
+    Repeats one that changes nothing until the node has applied the last change.
+    """
+    end = time.monotonic() + KNOWN_S
+    while found != wanted and call.only_asks and time.monotonic() < end:
+        time.sleep(0.1)
+        found = side.run(call)
+    return found
 
 
 class Theirs(Side):
