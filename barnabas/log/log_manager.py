@@ -128,6 +128,7 @@ class LogManager:
         #: The directories in which logs will be created, as AlterReplicaLogDirs has set for logs that do not exist yet.
         self.preferred_directories: dict[TopicPartition, LogDirectory] = {}
         self._has_opened = False
+        self._doubled: list[tuple[PartitionLog, PartitionLog]] = []  # two of one partition, until all are opened
 
     # ------------------------------------------------------------ starting
 
@@ -224,7 +225,7 @@ class LogManager:
 
         :param is_stray: returns whether a log does not belong to this broker; its directory is then renamed
         :param assigned_directory: returns the id of the directory that the metadata assigns a log to
-        :raises LogDirectoryError: a partition has two logs
+        :raises LogDirectoryError: a partition has two logs, and the metadata assigns it to neither of their directories
         """
         failures: list[tuple[LogDirectory, OSError]] = []
 
@@ -238,6 +239,7 @@ class LogManager:
         _in_threads(open_directory, online, sum(self._recovery_threads(directory) > 1 for directory in online))
         for directory, error in failures:
             self.directory_failed(directory, error)
+        self._keep_one_of_two(is_stray, assigned_directory)
         for directory in self.registry.directories:
             for log in [log for log in self.registry.all_logs_in(directory) if is_stray(log)]:
                 self._rename_stray(log)
@@ -304,11 +306,35 @@ class LogManager:
             was_compacted=was_compacted,
             now_ms=self.clock.time_ms(),
         )
-        other = self.registry.add_future(log) if name.endswith(FUTURE_SUFFIX) else self.registry.add(log)
-        if other is not log:
-            raise LogDirectoryError(f"Both {log.directory} and {other.directory} exist; one of them must be removed.")
+        is_future = name.endswith(FUTURE_SUFFIX)
+        other = self.registry.add_future(log) if is_future else self.registry.add(log)
         log.release()
+        if other is not log:
+            if is_future:
+                raise _both_exist(log, other)
+            self._doubled.append((log, other))
         return log
+
+    def _keep_one_of_two(
+        self, is_stray: Callable[[PartitionLog], bool], assigned_directory: Callable[[PartitionLog], bytes | None]
+    ) -> None:
+        """Renames logs of partitions that have two.
+
+        A directory may come back with a log that was deleted, or moved to another directory, while it was offline.
+        (``LogManager.loadLog`` renames it if its topic was deleted, and refuses to start if not.)
+        """
+        for pair in self._doubled:
+            renamed = [log for log in pair if is_stray(log)]
+            if not renamed:
+                renamed = [log for log in pair if log.log_directory.directory_id != assigned_directory(log)]
+            if len(renamed) == len(pair) and not all(map(is_stray, pair)):
+                raise _both_exist(*pair)
+            for log in renamed:
+                self._rename_stray(log)
+            for log in pair:
+                if log not in renamed:
+                    self.registry.add(log)
+        self._doubled.clear()
 
     # ------------------------------------------------------------ reading
 
@@ -512,6 +538,10 @@ class LogManager:
     def _release(self) -> None:
         for directory in self.registry.directories:
             directory.release()
+
+
+def _both_exist(log: PartitionLog, other: PartitionLog) -> LogDirectoryError:
+    return LogDirectoryError(f"Both {log.directory} and {other.directory} exist; one of them must be removed.")
 
 
 def _in_threads(task: Callable[[Item], object], items: Collection[Item], threads: int) -> None:

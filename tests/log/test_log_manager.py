@@ -478,3 +478,75 @@ def test_a_truncation_lowers_the_recovery_point_on_the_disk(managers, batch):
     log.truncate_fully_and_start_at(2)
     assert directory.read_checkpoint("recovery-point-offset-checkpoint") == {("orders", 0): 0}
     manager.close()
+
+
+# ------------------------------------------------------------ two logs of one partition
+
+
+@pytest.fixture
+def doubled(managers, batch):
+    """Two logs of a partition: three records in ``a``, of a topic with another id, and two in ``b``."""
+    for count, (directory, topic_id) in enumerate((("b", ID), ("a", OTHER_ID)), 2):
+        manager = managers.manager()
+        wanted = next(each for each in manager.directories if each.path == f"{managers.root}/{directory}")
+        log = manager.create("orders", 0, topic_id, managers.config, directory_id=wanted.directory_id)
+        append(log, batch, count)
+        manager.close()
+        managers.files.rename(f"{managers.root}/{directory}/orders-0", f"{managers.root}/{directory}-orders-0")
+    for directory in "ab":
+        managers.files.rename(f"{managers.root}/{directory}-orders-0", f"{managers.root}/{directory}/orders-0")
+    return managers
+
+
+def reopened(managers, **callbacks):
+    manager = managers.manager(start=False)
+    manager.start(1)
+    manager.open_all(lambda topic: managers.config, **callbacks)
+    return manager
+
+
+def only_log(manager):
+    """Returns the directory and the end of the only log."""
+    (log,) = manager.logs.values()
+    assert [log] == [each for directory in manager.directories for each in manager.registry.all_logs_in(directory)]
+    assert not log.is_offline
+    return log.log_directory.path[-1], log.log_end_offset
+
+
+@pytest.mark.parametrize("stray", [ID, OTHER_ID])
+def test_of_two_logs_the_stray_one_is_renamed(doubled, stray):
+    manager = reopened(doubled, is_stray=lambda log: log.topic_id == stray)
+    kept, renamed, end = ("a", "b", 3) if stray == ID else ("b", "a", 2)
+    assert only_log(manager) == (kept, end)
+    assert [name.endswith("-stray") for name in doubled.names(renamed) if name.startswith("orders-0")] == [True]
+    manager.close()
+    again = reopened(doubled)
+    assert only_log(again) == (kept, end)
+    again.close()
+
+
+@pytest.mark.parametrize(("kept", "end"), [("a", 3), ("b", 2)])
+def test_of_two_logs_the_one_in_the_assigned_directory_is_kept(doubled, kept, end):
+    def assigned(log):
+        return next(each.directory_id for each in manager.directories if each.path[-1] == kept)
+
+    manager = doubled.manager(start=False)
+    manager.start(1)
+    manager.open_all(lambda topic: doubled.config, assigned_directory=assigned)
+    assert only_log(manager) == (kept, end)
+    manager.close()
+
+
+def test_two_stray_logs_are_renamed(doubled):
+    manager = reopened(doubled, is_stray=lambda log: True)
+    assert manager.logs == {}
+    manager.close()
+
+
+def test_two_logs_in_directories_to_which_the_metadata_do_not_assign_it_are_left(doubled):
+    manager = doubled.manager(start=False)
+    manager.start(1)
+    with pytest.raises(LogDirectoryError, match=r"orders-0 and .*orders-0 exist; one of them must be removed"):
+        manager.open_all(lambda topic: doubled.config)
+    manager.close()
+    assert [name for each in "ab" for name in doubled.names(each) if name.startswith("orders")] == ["orders-0"] * 2
