@@ -98,6 +98,7 @@ class Broker(Node):
         moves.bytes_per_second = lambda: self.config["replica.alter.log.dirs.io.max.bytes.per.second"]
         moves.before_promotion = self._assign_directory
         moves.on_promotion = self.hosting.arrived
+        moves.on_cancelled = self._stays
         self.hosting.on_hosted = self._hosted
 
     # ------------------------------------------------------------ life
@@ -283,6 +284,17 @@ class Broker(Node):
         if refused:
             raise refused[0]
         return self.controller_channel.is_local
+
+    def _stays(self, log: PartitionLog) -> None:
+        """Reports the directory of a log that has not been moved, if the metadata already assigns it to another one.
+
+        (``ReplicaAlterLogDirsThread.removePartitions``)
+        """
+        if log.is_offline or not self._is_registered or self.image.metadata_version < DIRECTORIES:
+            return
+        directory_id = log.log_directory.directory_id
+        if self.hosting.assigned_directory(log, self.image) not in (None, directory_id):
+            self._assignments.report([Assignment(log.topic_id, log.partition, directory_id)])
 
     def _allocate_producer_ids(self, done: Done) -> None:
         request = AllocateProducerIdsRequest(broker_id=self.node_id, broker_epoch=self.epoch)

@@ -96,7 +96,7 @@ class Hosting:
         """Returns topic id, partition and actual directory id of replicas that the metadata assigns to another
         directory.
 
-        Limited to the partitions that ``delta`` has changed, if given. Leaves out a replica that is being moved there.
+        Limited to the partitions that ``delta`` has changed, if given. Leaves out a replica that is about to be there.
         """
         manager, found = self._log_manager, []
         changed = delta.partitions if delta is not None else image.topics_by_id.keys()
@@ -104,11 +104,14 @@ class Hosting:
             topic = image.topics_by_id[topic_id]
             for index in delta.partitions[topic_id] if delta is not None else topic.partitions:
                 partition = self.partitions.get((topic.name, index))
-                is_promoting = (topic.name, index) == manager.moves.promoting
-                if partition is None or partition.log.is_offline or is_promoting:
+                if partition is None or partition.log.is_offline:
                     continue
                 directory_id = partition.log.log_directory.directory_id
-                if self._directory_of(topic.partitions[index]) != directory_id:
+                assigned = self._directory_of(topic.partitions[index])
+                move = manager.moves.under_way.get((topic.name, index))
+                if move is not None and move.is_announced and move.future.log_directory.directory_id == assigned:
+                    continue
+                if assigned != directory_id:
                     found.append((topic_id, index, directory_id))
         return found
 

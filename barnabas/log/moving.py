@@ -1,11 +1,11 @@
 """Moves logs from one log directory to another while they are written and read (KIP-113).
 
-Knows nothing of clients or the metadata; two callbacks say when a log is about to be replaced by its copy, and when it
-has been. The copy is the *future log*, in a directory named ``….<unique id>-future``. A follower copies the log to it
-in small steps between other work. When it has caught up and is fsynced, it is promoted: the directory of the current
-log is renamed to ``-delete``, then that of the future log to the plain name. After a crash between the two renames only
-the future log exists, and becomes the current one (:meth:`Moves.resume`). After a crash at any other moment the current
-log exists, and copying continues.
+Knows nothing of clients or the metadata; callbacks say when a log is about to be replaced by its copy, when it has
+been, and when it stays where it is. The copy is the *future log*, in a directory named ``….<unique id>-future``. A
+follower copies the log to it in small steps between other work. When it has caught up and is fsynced, it is promoted:
+the directory of the current log is renamed to ``-delete``, then that of the future log to the plain name. After a crash
+between the two renames only the future log exists, and becomes the current one (:meth:`Moves.resume`). After a crash at
+any other moment the current log exists, and copying continues.
 """
 
 import logging
@@ -50,13 +50,14 @@ class Cleaner(Protocol):
 class Move:
     """One log that is being moved."""
 
-    __slots__ = ("follower", "is_flushed", "log", "source", "timer")
+    __slots__ = ("follower", "is_announced", "is_flushed", "log", "source", "timer")
 
     def __init__(self, log: PartitionLog, future: PartitionLog) -> None:
         self.log = log
         self.follower = Follower(future)
         self.source = LogSource(log)
         self.is_flushed = False  #: whether the future log is on the disk, except for records appended since
+        self.is_announced = False  #: whether Moves.before_promotion has been called
         self.timer: Timer | None = None
 
     @property
@@ -78,8 +79,8 @@ class Moves:
 
     :attr:`before_promotion` is called with a log and the directory that it will be in. It returns whether the log may
     be replaced now; else it is called again later. It may raise KafkaError, which cancels the move.
-    :attr:`on_promotion` is called with the log that has replaced it. :attr:`bytes_per_second` is read before each step;
-    None is no limit.
+    :attr:`on_promotion` is called with the log that has replaced it, :attr:`on_cancelled` with a log whose move has
+    ended without that. :attr:`bytes_per_second` is read before each step; None is no limit.
     """
 
     def __init__(
@@ -93,9 +94,9 @@ class Moves:
         on_failure: Callable[[LogDirectory, OSError], object],
     ) -> None:
         self.under_way: dict[TopicPartition, Move] = {}
-        self.promoting: TopicPartition | None = None  #: the partition for which before_promotion is being called
         self.before_promotion: Callable[[PartitionLog, LogDirectory], bool] = lambda log, directory: True
         self.on_promotion: Callable[[PartitionLog], object] = lambda log: None
+        self.on_cancelled: Callable[[PartitionLog], object] = lambda log: None
         self.bytes_per_second: Callable[[], int | None] = lambda: None
         self._registry = registry
         self._housekeeping = housekeeping
@@ -175,6 +176,8 @@ class Moves:
                 self._on_failure(directory, error)
             else:
                 self._housekeeping.delete_tree_later(directory, deleted, future.config.file_delete_delay_ms)
+        if move is not None:
+            self.on_cancelled(move.log)
 
     def stop(self) -> None:
         """Stops all moves. The next start resumes them."""
@@ -271,6 +274,7 @@ class Moves:
         logger.error("Cannot move %s: %s", move.log.directory, error)
         if isinstance(error, KafkaStorageError):
             self.under_way.pop(move.key, None)  # the next start resumes the move where the disk works
+            self.on_cancelled(move.log)
         else:
             self.cancel(move.key)
 
@@ -310,12 +314,8 @@ class Moves:
         """Replaces the current log by the future log, which has all its records. No append comes in between."""
         log, future = move.log, move.future
         source, target = log.log_directory, future.log_directory
-        self.promoting = move.key
-        try:
-            may_promote = self.before_promotion(log, target)
-        finally:
-            self.promoting = None
-        if not may_promote:
+        move.is_announced = True
+        if not self.before_promotion(log, target):
             self._schedule(move, PROMOTION_RETRY_S)
             return
         self._copy_state(log, future)
@@ -325,8 +325,7 @@ class Moves:
         deleted = source.unique_path(*move.key, DELETE_SUFFIX)
         if not self._exchange_names(log, deleted, future, plain):
             self.under_way.pop(move.key, None)
-            if not log.is_offline:
-                self.before_promotion(log, source)
+            self.on_cancelled(log)
             return
         try:
             promoted = self._reopen(plain, future, log.log_start_offset)
