@@ -288,9 +288,9 @@ class FaultyFiles(MemoryFiles):
 
     def delete(self, path: str) -> None:
         self.step("delete", path)
-        directory, name = self._place(path)
-        if directory.pop(name, None) is not None:
-            self._folder(parent_of(path)).change({name: None})
+        parent, name = os.path.split(path)
+        if self.directories.get(parent, {}).pop(name, None) is not None:
+            self._folder(parent).change({name: None})
 
     def delete_tree(self, path: str) -> None:
         if path not in self.directories:

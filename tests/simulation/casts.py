@@ -111,6 +111,7 @@ class Cast:
         self._add(
             Changer, "changer", places=self.places, is_lowered=self.is_lowered, is_levelled=self.is_levelled,
             is_upgraded=self.cluster.levels[METADATA_VERSION] < FEATURES[METADATA_VERSION].last,
+            directories=self.cluster.directories,
         )  # fmt: skip
         if self.has_operator:
             self._add(Operator, "operator")

@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION, METADATA_VERSIONS, TRANSACTION_VERSION
+from barnabas.cluster.topic_names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
@@ -35,11 +37,20 @@ class Changer(Client):
         (ClearElrRecord, ``PartitionChangeBuilder``), and nobody could lead a partition without an ISR
     :param is_levelled: whether ``transaction.version`` changes
     :param is_upgraded: whether ``metadata.version`` changes
+    :param directories: the log directories of the brokers, between which replicas move if there are several
     """
 
-    def __init__(self, *args: Any, places: list[Place], is_lowered: bool, is_levelled: bool, is_upgraded: bool) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        places: list[Place],
+        is_lowered: bool,
+        is_levelled: bool,
+        is_upgraded: bool,
+        directories: Sequence[str],
+    ) -> None:
         super().__init__(*args)
-        self.places = places
+        self.places, self.directories = places, directories
         self.kinds: list[Callable[[], Awaitable[None]]] = [
             self._create, self._create, self._delete, self._configure, self._move, self._elect
         ]  # fmt: skip
@@ -49,6 +60,8 @@ class Changer(Client):
             self.kinds += [self._change_level, self._change_level]
         if is_upgraded:
             self.kinds += [self._change_metadata_version]
+        if len(directories) > 1:
+            self.kinds += [self._relocate, self._relocate, self._relocate]
         self.created: set[str] = set()  #: acknowledged, without a request to delete them
         self.deleted: set[str] = set()  #: acknowledged
         self.names = 0
@@ -161,6 +174,14 @@ class Changer(Client):
         )
         answer = await self._any(request)
         check(answer.error_code)
+
+    async def _relocate(self) -> None:
+        """Moves replicas of a broker to one of its log directories (KIP-113)."""
+        kind = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+        chosen = self.random.sample([*self.places, (CONSUMER_OFFSETS, 0), (TRANSACTION_STATE, 0)], 3)
+        topics = [kind.AlterReplicaLogDirTopic(name=topic, partitions=[index]) for topic, index in sorted(set(chosen))]
+        request = AlterReplicaLogDirsRequest(dirs=[kind(path=self.random.choice(self.directories), topics=topics)])
+        await self._any(request)
 
     async def _elect(self) -> None:
         answer = await self._any(ElectLeadersRequest(topic_partitions=None, timeout_ms=REQUEST_MS))

@@ -15,7 +15,7 @@ from barnabas.config.endpoints import Endpoint
 from barnabas.uuids import random_uuid, uuid_text
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.network import FIRST_PORT, Network, host_of
-from tests.simulation.node import SimulatedNode
+from tests.simulation.node import DIRECTORY, SimulatedNode
 
 BROKER, CONTROLLER, COMBINED = "broker", "controller", "broker,controller"
 
@@ -83,6 +83,7 @@ class SimulatedCluster:
     :param roles: the roles of the nodes, such as ``[CONTROLLER, BROKER, BROKER, BROKER]``
     :param is_dynamic: whether the voters of the quorum are in its log, and can change (KIP-853)
     :param levels: the levels of features that differ from the defaults
+    :param directories: the log directories of the brokers
     """
 
     def __init__(
@@ -94,11 +95,13 @@ class SimulatedCluster:
         is_dynamic: bool = False,
         configs: Mapping[str, str] | None = None,
         levels: Mapping[str, int] | None = None,
+        directories: Sequence[str] = (DIRECTORY,),
         trace: Callable[[str], object] | None = None,
     ) -> None:
         self.loop = loop
         self.network = loop.network = Network(loop, Random(random.getrandbits(64)), trace)
         self.levels = levels or {}
+        self.directories = directories
         self.nodes: dict[int, SimulatedNode] = {}
         ids: list[int] = []
         for role in roles:
@@ -124,7 +127,10 @@ class SimulatedCluster:
         properties = {**self._common, "process.roles": role, "listeners": ",".join(listeners)}
         if role != CONTROLLER:
             properties["broker.rack"] = rack_of(node_id)
-        node = self.nodes[node_id] = SimulatedNode(node_id, properties, self.network, Random(random.getrandbits(64)))
+        directories = (DIRECTORY,) if role == CONTROLLER else self.directories
+        node = self.nodes[node_id] = SimulatedNode(
+            node_id, properties, self.network, Random(random.getrandbits(64)), directories
+        )
         return node
 
     def add_broker(self, random: Random) -> SimulatedNode:
@@ -171,16 +177,18 @@ class SimulatedCluster:
     def misplaced(self) -> Iterator[str]:
         """Yields the brokers and replicas whose directory is not in the broker's metadata as it is (KIP-858)."""
         for broker_id, broker in self.brokers().items():
-            image, own = broker.image, self.nodes[broker_id].directory_id
+            image = broker.image
+            own = sorted(each.directory_id for each in broker.log_manager.directories)
             if image.metadata_version < DIRECTORIES:
                 continue
             registration = image.brokers.get(broker_id)
-            if registration is None or list(registration.log_dirs) != [own]:
+            if registration is None or sorted(registration.log_dirs) != own:
                 yield f"broker {broker_id}"
             for topic in image.topics_by_id.values():
                 for index, partition in topic.partitions.items():
-                    found = dict(zip(partition.replicas, partition.directories, strict=True))
-                    if found.get(broker_id, own) != own:
+                    found = dict(zip(partition.replicas, partition.directories, strict=True)).get(broker_id)
+                    hosted = broker.partitions.get((topic.name, index))
+                    if found is not None and (hosted is None or found != hosted.log.log_directory.directory_id):
                         yield f"{topic.name}-{index} on broker {broker_id}"
 
     def close(self) -> None:

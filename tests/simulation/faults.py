@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 from tests.simulation.cluster import CONTROLLER, SimulatedCluster
+from tests.simulation.invariants import is_registered
 from tests.simulation.network import Stream
 from tests.simulation.node import SimulatedNode
 from tests.simulation.votes import Votes
@@ -168,9 +169,20 @@ class Faults:
         """
         if self._forgetful in (None, node_id) or self.cluster.nodes[node_id].role == CONTROLLER:
             return False
-        if self._all_in_sync():
+        if self._all_in_sync() or self._is_back(self._forgetful):
             self._forgetful = None
         return self._forgetful is not None
+
+    def _is_back(self, forgetful: int | None) -> bool:
+        """Returns whether the process after a broker's disk has lost records is registered: it was removed from all
+        ISRs.
+
+        Only brokers with several log directories need that: while one of them has lost a directory, not all replicas
+        come in sync.
+        """
+        broker = None if forgetful is None else self.cluster.brokers().get(forgetful)
+        has_several = len(self.cluster.directories) > 1
+        return has_several and broker is not None and is_registered(broker, broker.image)
 
     def _all_in_sync(self, but: int | None = None) -> bool:
         """Returns whether all brokers are up, and all replicas in sync.
@@ -234,7 +246,7 @@ class Faults:
                 await asyncio.sleep(RETRY_S)
 
     def watch(self) -> None:
-        """Restarts nodes that have reported a fatal error."""
+        """Restarts nodes that have reported a fatal error, or have lost a log directory whose disk works again."""
         for node in self.cluster.nodes.values():
             if node.fatal and node.life is not None:
                 node.fatal.clear()
@@ -242,6 +254,10 @@ class Faults:
                 node.kill(power_cut=False)
                 if not is_starting:
                     self.later(RETRY_S, partial(self.revive, node))
+            elif node.id not in self.failing and node.lost_directories:
+                revive = self.killed(node.id, power_cut=False)
+                if revive is not None:
+                    self.later(RETRY_S, revive)
 
     # ------------------------------------------------------------ the network
 

@@ -1,6 +1,7 @@
 """Faults of disks and clocks in a simulation: slow, full, torn and old disks; clocks that jump, run fast or slow.
 
-Knows nothing of plans. A failing disk ends its node, since it has all logs. The process is restarted repeatedly.
+Knows nothing of plans. A failing disk ends its node, if it has all logs or the metadata log. The process is restarted
+repeatedly.
 """
 
 import errno
@@ -9,10 +10,12 @@ from random import Random
 from barnabas.cluster.quorum.client import NO_NODE
 from tests.simulation.cluster import BROKER, CONTROLLER
 from tests.simulation.faults import DISK_DELAY_S, Fault, Faults, Undo, voter_of
-from tests.simulation.node import SimulatedNode
+from tests.simulation.node import SECOND_DIRECTORY, SimulatedNode
 
 SPACE = ("write", "create", "makedirs")
 """Changes that need space on a disk."""
+REPLACED = 0.5
+"""How often a failed disk with a log directory is replaced by an empty one, if that may be."""
 RATES = (0.5, 0.9, 0.99, 1.01, 1.1, 2.0)
 """The rates of clocks."""
 
@@ -33,11 +36,12 @@ def full_disk(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
     node = faults.cluster.nodes[fault.node]
     if node.server is None or not _may_stop(faults, node):
         return None
+    node.confine_failures(_one_disk(node, chance))
     node.disk_error = (errno.ENOSPC, SPACE)
 
     def undo() -> None:
         node.disk_error = None
-        faults.failing.discard(node.id)
+        _is_repaired(faults, node, chance)
 
     return undo
 
@@ -47,13 +51,31 @@ def failing_write(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
     node = faults.cluster.nodes[fault.node]
     if node.server is None or not _may_stop(faults, node):
         return None
+    node.confine_failures(_one_disk(node, chance))
     node.files.fail_once(chance.choice([1, 2, 5, 20, 100]), code=errno.EIO, torn=chance)
 
     def undo() -> None:
         node.files.fail_at = 0
-        faults.failing.discard(node.id)
+        _is_repaired(faults, node, chance)
 
     return undo
+
+
+def _is_repaired(faults: Faults, node: SimulatedNode, chance: Random) -> None:
+    """Ends a failure of a disk. Of several, it is sometimes replaced by an empty one, if its node may lose records."""
+    faults.failing.discard(node.id)
+    lost = node.lost_directories
+    if SECOND_DIRECTORY in lost and chance.random() < REPLACED and faults.may_forget(node.id):
+        faults.network.say(f"{node.id} gets an empty disk for {SECOND_DIRECTORY}")
+        faults.forgets(node.id)
+        node.kill(power_cut=False)
+        node.empty(SECOND_DIRECTORY)
+        faults.revive(node)
+
+
+def _one_disk(node: SimulatedNode, chance: Random) -> str:
+    """Returns one of the log directories of a node that has several, each on a disk of its own."""
+    return chance.choice(node.directories) if len(node.directories) > 1 else ""
 
 
 def _may_stop(faults: Faults, node: SimulatedNode) -> bool:

@@ -27,6 +27,7 @@ from barnabas.coordinators.shard import ShardContext, State
 from barnabas.errors import KafkaError, NotCoordinator, NotLeaderOrFollower
 from barnabas.log import cleanable
 from barnabas.log.follower import Follower
+from barnabas.log.moving import Move
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerState
 from barnabas.offsets.group_offsets import GroupOffsets
@@ -418,6 +419,14 @@ def keep_directories_secret(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Broker, "_report_directories", lambda self, delta=None: None)
 
 
+# ---------------------------------------------------------------- several log directories
+
+
+def promote_without_the_tail(patch: pytest.MonkeyPatch) -> None:
+    """A log is replaced by its copy without the records that were appended during the flush (KIP-113)."""
+    patch.setattr(Move, "offset_lag", property(lambda self: 0))
+
+
 # ---------------------------------------------------------------- deletion
 
 
@@ -489,6 +498,7 @@ MISTAKES: dict[str, Plant] = {
         clean_what_is_not_committed,
         forget_epochs_in_snapshots,
         keep_directories_secret,
+        promote_without_the_tail,
         delete_alone,
         begin_anew_at_the_end,
         prune_to_the_newest,

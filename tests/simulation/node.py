@@ -15,11 +15,12 @@ from barnabas.cluster.formatting import Voter, format_directories
 from barnabas.config import BrokerConfig
 from barnabas.log import meta_properties
 from barnabas.server.server import Server
-from barnabas.testing.faults import FaultyFile, FaultyFiles
+from barnabas.testing.faults import FaultyFile, FaultyFiles, parent_of
 from tests.simulation.loop import Life, SimulatedBackground, SimulatedLoop
 from tests.simulation.network import Network
 
 DIRECTORY = "/barnabas"
+SECOND_DIRECTORY = "/second"
 ROUNDING_S = 1e-9
 """The additional delay of a timer of a fast or slow clock, so that it never fires before its time."""
 
@@ -68,9 +69,17 @@ class SimulatedNode:
     """A node and its disk, which outlives its process.
 
     :param properties: its configs, without ids and directories
+    :param directories: its log directories, each of which is a disk of its own; the first has the metadata log
     """
 
-    def __init__(self, node_id: int, properties: Mapping[str, str], network: Network, random: Random) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        properties: Mapping[str, str],
+        network: Network,
+        random: Random,
+        directories: Sequence[str] = (DIRECTORY,),
+    ) -> None:
         self.id, self.name = node_id, str(node_id)
         self.network, self.random = network, random
         self.loop: SimulatedLoop = network.loop
@@ -79,8 +88,9 @@ class SimulatedNode:
             "num.recovery.threads.per.data.dir": "1",
             **properties,
             "node.id": self.name,
-            "log.dirs": DIRECTORY,
+            "log.dirs": ",".join(directories),
         }
+        self.directories = directories
         self.role = properties["process.roles"]
         self.process: Server | None = None  #: from its start to its end
         self.server: Server | None = None  #: while it is up
@@ -88,6 +98,7 @@ class SimulatedNode:
         self.fatal: list[str] = []  #: its fatal errors
         self.is_gone = False  #: whether it is no part of the cluster
         self._disk_error: tuple[int, tuple[str, ...]] | None = None
+        self._failing_directory = ""  # the one whose disk may fail; else all of them
         self.disk_delay_s = 0.002
         self.written = hashlib.blake2b(digest_size=16)
         self.starting: asyncio.Task[None] | None = None
@@ -108,6 +119,24 @@ class SimulatedNode:
         else:
             self.files.fail_now(error[0], *error[1])
 
+    def confine_failures(self, directory: str) -> None:
+        """Has errors of the disk happen in this log directory only, or in all of them if it is empty."""
+        self._failing_directory = self.files.under = directory
+
+    @property
+    def lost_directories(self) -> list[str]:
+        """The log directories that the running process does not use any more."""
+        manager = None if self.server is None else self.server.node.log_manager
+        return [] if manager is None else [each.path for each in manager.directories if each.offline is not None]
+
+    def empty(self, directory: str) -> None:
+        """Replaces the disk of a log directory of a node that does not run by an empty one."""
+        assert self.life is None, f"node {self.id} runs"
+        self.files.delete_tree(directory)
+        self.files.makedirs(directory)
+        self.files.fsync_path(parent_of(directory))
+        self.has_forgotten = True
+
     def put_in(self, files: FaultyFiles) -> None:
         """Replaces the disk of a node that does not run."""
         assert self.life is None, f"node {self.id} runs"
@@ -120,7 +149,7 @@ class SimulatedNode:
         self.put_in(FaultyFiles(clock=self.clock))
 
     def _watched(self, files: FaultyFiles) -> FaultyFiles:
-        files.on_write = self._wrote
+        files.on_write, files.under = self._wrote, self._failing_directory
         if self._disk_error is not None:
             files.fail_now(self._disk_error[0], *self._disk_error[1])
         return files
@@ -137,7 +166,8 @@ class SimulatedNode:
         :param levels: those of the features of a new cluster
         :param joins: whether it is a controller without initial voters, which is to join a dynamic quorum
         """
-        node = FormattedNode(cluster_id, self.id, [DIRECTORY], DIRECTORY, voters, not voters and not joins)
+        directories = list(self.directories)
+        node = FormattedNode(cluster_id, self.id, directories, DIRECTORY, voters, not voters and not joins)
         now_ms, random_bytes = self.clock.time_ms(), self.random.randbytes
         format_directories(
             self.files, node, levels, (), ignore_formatted=False, now_ms=now_ms, random_bytes=random_bytes
@@ -146,7 +176,7 @@ class SimulatedNode:
 
     @property
     def directory_id(self) -> bytes:
-        """The id of its log directory."""
+        """The id of its log directory, of several the one with the metadata log."""
         found = meta_properties.read(self.files, DIRECTORY)
         assert found is not None
         return found.directory_id

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from barnabas.cluster.features import METADATA_VERSION
 from tests.history.records import History
 from tests.simulation.casts import Cast
 from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
@@ -21,7 +22,7 @@ from tests.simulation.invariants import Broken, Invariants
 from tests.simulation.levels import first_levels, is_made_dynamic
 from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
 from tests.simulation.plans import KINDS, plan
-from tests.simulation.storage import compacts, expires, storage
+from tests.simulation.storage import SEVERAL, compacts, directories, expires, storage
 
 SHAPES = ((COMBINED,) * 3, (CONTROLLER,) + (BROKER,) * 3, (CONTROLLER,) * 3 + (BROKER,) * 3)
 DYNAMIC = 0.4
@@ -52,6 +53,7 @@ class Run:
     :param faulty: whether there are faults
     :param is_dynamic: whether voters of several controllers come and go; None leaves it to the seed
     :param stored: the configs of the logs; None leaves them to the seed
+    :param several: the share of seeds whose brokers have several log directories
     :param kinds: the kinds of faults
     :param left_out: the numbers of faults that are left out
     :param until: seconds after which faults and load end; the plan stays the same
@@ -66,6 +68,7 @@ class Run:
         faulty: bool = False,
         is_dynamic: bool | None = None,
         stored: Mapping[str, str] | None = None,
+        several: float = SEVERAL,
         kinds: Sequence[str] = tuple(KINDS),
         left_out: Container[int] = (),
         until: float | None = None,
@@ -82,8 +85,16 @@ class Run:
         chance = Random(self.random.getrandbits(64))
         drawn = storage(self._chance())
         configs = drawn if stored is None else stored
+        levels = first_levels(seed)
         self.cluster = SimulatedCluster(
-            self.loop, chance, roles, is_dynamic=is_dynamic, configs=configs, levels=first_levels(seed), trace=trace
+            self.loop,
+            chance,
+            roles,
+            is_dynamic=is_dynamic,
+            configs=configs,
+            levels=levels,
+            directories=directories(seed, levels[METADATA_VERSION], several),
+            trace=trace,
         )
         self.cluster.network.ends_with_sender = is_ambiguous
         self.invariants = Invariants(self.cluster, compacts=compacts(configs))

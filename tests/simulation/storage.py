@@ -1,14 +1,19 @@
 """How the nodes of a seed store their logs: with Kafka's defaults, or with all that otherwise takes hours.
 
 Knows nothing of faults. Segments roll within seconds, internal topics are compacted, the metadata log is replaced by
-snapshots, old records are deleted, and a node that was down is behind them.
+snapshots, old records are deleted, and a node that was down is behind them. Brokers have one log directory, or two.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
+
+from barnabas.cluster.features import FEATURES, METADATA_VERSION
+from tests.simulation.node import DIRECTORY, SECOND_DIRECTORY
 
 SHARE = 0.6
 """The share of seeds whose logs are not stored with the defaults."""
+SEVERAL = 0.25
+"""The share of seeds whose brokers have several log directories."""
 EXPIRING = 0.6
 """The share of these seeds in which old records are deleted."""
 COMPACTION: Mapping[str, str] = {
@@ -51,6 +56,18 @@ def storage(chance: Random) -> dict[str, str]:
             found["transaction.remove.expired.transaction.cleanup.interval.ms"] = "500"
         found |= EXPIRY
     return found
+
+
+def directories(seed: int, metadata_version: int, share: float = SEVERAL) -> Sequence[str]:
+    """Returns the log directories of a seed's brokers, which its other decisions do not depend on.
+
+    A share of the seeds has several.
+
+    There is one at an older ``metadata.version``, which may have no place for directories (KIP-858).
+    """
+    is_newest = metadata_version == FEATURES[METADATA_VERSION].last
+    has_several = is_newest and Random(f"directories of {seed}").random() < share
+    return (DIRECTORY, SECOND_DIRECTORY) if has_several else (DIRECTORY,)
 
 
 def compacts(configs: Mapping[str, str]) -> bool:

@@ -26,6 +26,7 @@ DIRECTED = {
         "stored": {**EXPIRY, "share.coordinator.snapshot.update.records.per.snapshot": "20"},
     },
     "vote_for_a_shorter_log": {"kinds": ("isolation", "old end", "blackout", "kill"), "roles": APART},
+    "promote_without_the_tail": {"several": 1.0},
     "forget_an_fsync": {"kinds": ("slow disk", "blackout", "power cut"), "roles": APART},
 }
 """What the runs have that look for mistakes which few seeds find."""

@@ -1,0 +1,99 @@
+"""Brokers of a simulation with two log directories, each on a disk of its own."""
+
+import asyncio
+import errno
+from random import Random
+
+import pytest
+
+from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from tests.history.records import History
+from tests.simulation.clients import Admin
+from tests.simulation.cluster import COMBINED, SimulatedCluster
+from tests.simulation.faults import Faults
+from tests.simulation.invariants import Invariants
+from tests.simulation.loop import SimulatedLoop
+from tests.simulation.node import DIRECTORY, SECOND_DIRECTORY
+from tests.simulation.plans import KINDS
+
+PARTITIONS = 4
+
+
+@pytest.fixture
+def cluster():
+    cluster = SimulatedCluster(SimulatedLoop(), Random(1), (COMBINED,) * 3, directories=(DIRECTORY, SECOND_DIRECTORY))
+    yield cluster
+    cluster.close()
+    cluster.loop.close()
+
+
+async def started(cluster):
+    """Starts the nodes, and returns an admin client, after it has created a topic."""
+    await cluster.start()
+    admin = Admin("admin", cluster, History(), Random(2))
+    await of(admin, admin.create({"orders": PARTITIONS}, replicas=3, configs={}))
+    await until(lambda: all(len(partitions(broker)) == PARTITIONS for broker in cluster.brokers().values()))
+    return admin
+
+
+def of(client, work):
+    """Runs a client's coroutine as its process."""
+    return asyncio.wait_for(client.loop.create_task(work, context=client.life.context), 60)
+
+
+async def until(condition):
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.05)
+
+
+def partitions(broker):
+    return [broker.partitions[place] for place in broker.partitions if place[0] == "orders"]
+
+
+def paths(broker):
+    return {partition.log.log_directory.path for partition in partitions(broker)}
+
+
+def test_a_replica_moves_by_one_change_of_the_metadata(cluster):
+    async def run():
+        admin = await started(cluster)
+        await until(lambda: not list(cluster.misplaced()))
+        before = {each.index: each.image.partition_epoch for each in partitions(cluster.brokers()[1])}
+        moved = dict.fromkeys(range(PARTITIONS), 0)
+        for broker_id, broker in cluster.brokers().items():
+            for each in partitions(broker):
+                moved[each.index] += each.log.log_directory.path != SECOND_DIRECTORY
+            kind = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+            topic = kind.AlterReplicaLogDirTopic(name="orders", partitions=list(range(PARTITIONS)))
+            request = AlterReplicaLogDirsRequest(dirs=[kind(path=SECOND_DIRECTORY, topics=[topic])])
+            await of(admin, admin.ask(broker_id, request))
+            await until(lambda broker=broker: paths(broker) == {SECOND_DIRECTORY})
+        await until(lambda: not list(cluster.misplaced()))
+        assert sum(moved.values()) > 0
+        after = {each.index: each.image.partition_epoch for each in partitions(cluster.brokers()[1])}
+        assert after == {index: epoch + moved[index] for index, epoch in before.items()}
+
+    cluster.loop.run_until_complete(run())
+
+
+def test_a_node_goes_on_without_a_directory_and_gets_it_back(cluster):
+    async def run():
+        await started(cluster)
+        node, broker = cluster.nodes[1], cluster.brokers()[1]
+        assert paths(broker) == {DIRECTORY, SECOND_DIRECTORY}
+        lost = {each.index for each in partitions(broker) if each.log.log_directory.path == SECOND_DIRECTORY}
+        node.confine_failures(SECOND_DIRECTORY)
+        node.disk_error = (errno.EIO, ())
+        broker.log_manager.housekeeping.checkpoint_all()
+        await until(lambda: node.lost_directories == [SECOND_DIRECTORY])
+        other = cluster.brokers()[2]
+        await until(lambda: all((1 in each.image.isr) == (each.index not in lost) for each in partitions(other)))
+        assert not node.fatal
+        node.disk_error = None
+        faults = Faults(cluster, [], KINDS, Invariants(cluster).votes)
+        faults.watch()
+        await until(lambda: node.is_running and not node.lost_directories)
+        await until(lambda: all(1 in each.image.isr for each in partitions(other)))
+
+    cluster.loop.run_until_complete(run())
