@@ -9,7 +9,7 @@ import pytest
 from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from tests.history.records import History
 from tests.simulation.clients import Admin
-from tests.simulation.cluster import COMBINED, SimulatedCluster
+from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
 from tests.simulation.faults import Faults
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import SimulatedLoop
@@ -51,6 +51,12 @@ def partitions(broker):
     return [broker.partitions[place] for place in broker.partitions if place[0] == "orders"]
 
 
+def to_second_directory():
+    kind = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    topic = kind.AlterReplicaLogDirTopic(name="orders", partitions=list(range(PARTITIONS)))
+    return AlterReplicaLogDirsRequest(dirs=[kind(path=SECOND_DIRECTORY, topics=[topic])])
+
+
 def paths(broker):
     return {partition.log.log_directory.path for partition in partitions(broker)}
 
@@ -64,10 +70,7 @@ def test_a_replica_moves_by_one_change_of_the_metadata(cluster):
         for broker_id, broker in cluster.brokers().items():
             for each in partitions(broker):
                 moved[each.index] += each.log.log_directory.path != SECOND_DIRECTORY
-            kind = AlterReplicaLogDirsRequest.AlterReplicaLogDir
-            topic = kind.AlterReplicaLogDirTopic(name="orders", partitions=list(range(PARTITIONS)))
-            request = AlterReplicaLogDirsRequest(dirs=[kind(path=SECOND_DIRECTORY, topics=[topic])])
-            await of(admin, admin.ask(broker_id, request))
+            await of(admin, admin.ask(broker_id, to_second_directory()))
             await until(lambda broker=broker: paths(broker) == {SECOND_DIRECTORY})
         await until(lambda: not list(cluster.misplaced()))
         assert sum(moved.values()) > 0
@@ -75,6 +78,32 @@ def test_a_replica_moves_by_one_change_of_the_metadata(cluster):
         assert after == {index: epoch + moved[index] for index, epoch in before.items()}
 
     cluster.loop.run_until_complete(run())
+
+
+def test_a_move_asks_once_while_there_is_no_controller():
+    lines = []
+    cluster = SimulatedCluster(
+        SimulatedLoop(), Random(1), (CONTROLLER, *(BROKER,) * 3), directories=(DIRECTORY, SECOND_DIRECTORY),
+        trace=lines.append,
+    )  # fmt: skip
+
+    async def run():
+        admin = await started(cluster)
+        await until(lambda: not list(cluster.misplaced()))
+        broker, controller = cluster.brokers()[1], cluster.nodes[1000]
+        moved = sum(each.log.log_directory.path != SECOND_DIRECTORY for each in partitions(broker))
+        controller.kill(power_cut=False)
+        await of(admin, admin.ask(1, to_second_directory()))
+        await asyncio.sleep(5)
+        assert paths(broker) == {DIRECTORY, SECOND_DIRECTORY}
+        lines.clear()
+        await controller.start()
+        await until(lambda: paths(broker) == {SECOND_DIRECTORY})
+        assert sum("1 -> 1000 AssignReplicasToDirs" in line for line in lines) == moved
+
+    cluster.loop.run_until_complete(run())
+    cluster.close()
+    cluster.loop.close()
 
 
 def test_a_node_goes_on_without_a_directory_and_gets_it_back(cluster):
