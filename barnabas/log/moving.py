@@ -73,6 +73,12 @@ class Move:
         """How many offsets the future log is behind."""
         return max(self.log.log_end_offset - self.future.log_end_offset, 0)
 
+    def check_online(self) -> None:
+        """Checks both logs. :raises KafkaStorageError: the log directory of one is offline"""
+        for log in (self.log, self.future):
+            if log.is_offline:
+                raise KafkaStorageError(f"{log.directory} is offline")
+
 
 class Moves:
     """All moves of one broker. Without a scheduler they make no progress.
@@ -244,6 +250,7 @@ class Moves:
             self._schedule(move, pause_s)
             return
         try:
+            move.check_online()
             limits = (TAIL_BYTES, began + TAIL_S) if move.is_flushed else (STEP_BYTES, began + STEP_S)
             self._excess_bytes += self._copy(move, *limits)
             if move.offset_lag:

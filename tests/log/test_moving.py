@@ -604,6 +604,30 @@ def test_the_metadata_change_is_refused(node, batch):
     assert node.values() == before
 
 
+def fail_target(node):
+    node.manager.directory_failed(node.manager.directories[1], OSError(5, "broken"))
+
+
+@pytest.mark.parametrize(
+    "end", [lambda node: node.manager.moves.cancel(KEY), fail_target, lambda node: node.move("/a")]
+)
+@pytest.mark.usefixtures("small_steps")
+def test_a_move_that_ends_otherwise_is_told(node, batch, end):
+    """The metadata may already have the target, since the promotion waits for that."""
+    told = []
+    node.manager.moves.before_promotion = lambda log, directory: False
+    node.manager.moves.on_cancelled = lambda log: told.append((log.directory, KEY in node.manager.moves.under_way))
+    filled(node, batch)
+    node.move()
+    while not node.manager.moves.under_way[KEY].is_announced:
+        node.turn()
+    assert told == []
+    end(node)
+    node.clock.advance(200)
+    assert told == [("/a/t-0", False)]
+    assert not node.manager.moves.under_way
+
+
 def run_with_faults(files, batch):
     """Appends, moves, appends. Returns the acknowledged records, the flushed ones, and the node."""
     node, acknowledged, flushed = None, [], 0
