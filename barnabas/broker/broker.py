@@ -88,7 +88,7 @@ class Broker(Node):
             metadata_offset=lambda: self.image.offset,
         )
         self._assignments = DirectoryAssignments(self.node_id, self.controller_channel, lambda: self.epoch)
-        self._asked: set[Assignment] = set()  # of moves, until the controller has answered
+        self._assigning: set[Assignment] = set()  # of moves, until the controller has answered
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.nodes = Nodes(lambda: self.image.brokers)
         self.telemetry: Telemetry | None = None  #: what clients push their metrics to, if metrics are on
@@ -277,15 +277,15 @@ class Broker(Node):
             return False
         refused: list[KafkaError] = []
         assignment = Assignment(log.topic_id, log.partition, directory.directory_id)
-        if assignment in self._asked:
+        if assignment in self._assigning:
             return False
 
         def done(error: KafkaError | None) -> None:
-            self._asked.discard(assignment)
+            self._assigning.discard(assignment)
             if error is not None:
                 refused.append(error)
 
-        self._asked.add(assignment)
+        self._assigning.add(assignment)
         self._assignments.assign([assignment], done)
         if refused:
             raise refused[0]

@@ -612,19 +612,19 @@ def fail_target(node):
     "end", [lambda node: node.manager.moves.cancel(KEY), fail_target, lambda node: node.move("/a")]
 )
 @pytest.mark.usefixtures("small_steps")
-def test_a_move_that_ends_otherwise_is_told(node, batch, end):
+def test_a_move_that_ends_otherwise_is_reported(node, batch, end):
     """The metadata may already have the target, since the promotion waits for that."""
-    told = []
+    reported = []
     node.manager.moves.before_promotion = lambda log, directory: False
-    node.manager.moves.on_cancelled = lambda log: told.append((log.directory, KEY in node.manager.moves.under_way))
+    node.manager.moves.on_cancelled = lambda log: reported.append((log.directory, KEY in node.manager.moves.under_way))
     filled(node, batch)
     node.move()
     while not node.manager.moves.under_way[KEY].is_announced:
         node.turn()
-    assert told == []
+    assert reported == []
     end(node)
     node.clock.advance(200)
-    assert told == [("/a/t-0", False)]
+    assert reported == [("/a/t-0", False)]
     assert not node.manager.moves.under_way
 
 
