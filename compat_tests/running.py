@@ -19,14 +19,16 @@ ADDRESS = re.compile(r"127\.0\.0\.1:([1-9]\d*)")
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0
 
+A_DAY_MS = "86400000"
+
 ALONE = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
-    "log.retention.check.interval.ms": "600000",
-    "log.initial.task.delay.ms": "600000",
+    "log.retention.check.interval.ms": A_DAY_MS,
+    "log.initial.task.delay.ms": A_DAY_MS,
 }
 """Configs of a broker without peers, with short waits for tests; records with old timestamps are retained."""
 
