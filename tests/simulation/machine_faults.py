@@ -41,7 +41,7 @@ def full_disk(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
 
     def undo() -> None:
         node.disk_error = None
-        _is_repaired(faults, node, chance)
+        _repair(faults, node, chance)
 
     return undo
 
@@ -56,12 +56,12 @@ def failing_write(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
 
     def undo() -> None:
         node.files.fail_at = 0
-        _is_repaired(faults, node, chance)
+        _repair(faults, node, chance)
 
     return undo
 
 
-def _is_repaired(faults: Faults, node: SimulatedNode, chance: Random) -> None:
+def _repair(faults: Faults, node: SimulatedNode, chance: Random) -> None:
     """Ends a failure of a disk. Of several, it is sometimes replaced by an empty one, if its node may lose records."""
     faults.failing.discard(node.id)
     lost = node.lost_directories
