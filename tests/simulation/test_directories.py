@@ -52,9 +52,13 @@ def partitions(broker):
 
 
 def to_second_directory():
+    return to_directory(SECOND_DIRECTORY, range(PARTITIONS))
+
+
+def to_directory(path, indexes):
     kind = AlterReplicaLogDirsRequest.AlterReplicaLogDir
-    topic = kind.AlterReplicaLogDirTopic(name="orders", partitions=list(range(PARTITIONS)))
-    return AlterReplicaLogDirsRequest(dirs=[kind(path=SECOND_DIRECTORY, topics=[topic])])
+    topic = kind.AlterReplicaLogDirTopic(name="orders", partitions=list(indexes))
+    return AlterReplicaLogDirsRequest(dirs=[kind(path=path, topics=[topic])])
 
 
 def paths(broker):
@@ -104,6 +108,25 @@ def test_a_move_asks_once_while_there_is_no_controller():
     cluster.loop.run_until_complete(run())
     cluster.close()
     cluster.loop.close()
+
+
+def test_the_metadata_learns_of_a_move_that_was_cancelled_after_it_was_recorded(cluster):
+    async def run():
+        await started(cluster)
+        await until(lambda: not list(cluster.misplaced()))
+        node, broker = next(each for each in cluster.brokers().items() if not each[1].quorum.is_leader)
+        moved = next(each for each in partitions(broker) if each.log.log_directory.path == DIRECTORY)
+        moves, first, second = broker.log_manager.moves, *broker.log_manager.directories
+        moves.start(moved.log, second)
+        while broker.hosting.assigned_directory(moved.log, broker.image) != second.directory_id:
+            await asyncio.sleep(0.001)
+        assert moved.log.log_directory is first
+        moves.cancel(("orders", moved.index))
+        assert [each for each in cluster.misplaced() if f"broker {node}" in each]
+        await until(lambda: not list(cluster.misplaced()))
+        assert moved.log.log_directory is first
+
+    cluster.loop.run_until_complete(asyncio.wait_for(run(), 300))
 
 
 def test_a_node_goes_on_without_a_directory_and_gets_it_back(cluster):
