@@ -1,4 +1,4 @@
-"""Runs seeds, one after the other; a failing one is shrunk, and printed with the command that replays it.
+"""Runs seeds, one on each core; a failing one is shrunk, and printed with the command that replays it.
 
 python -m tests.simulation 1-100
 python -m tests.simulation 1-1000000 --hours 2
@@ -8,21 +8,28 @@ python -m tests.simulation 1-500 --plant vote_twice
 
 import argparse
 import contextlib
+import os
 import shlex
 import sys
 import time
 from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.history.records import History
+from tests.simulation.jobs import side_by_side
 from tests.simulation.mistakes import MISTAKES
 from tests.simulation.run import Outcome, run
 from tests.simulation.shrinking import shrink
 
 LAST_LINES = 30
 """The number of lines that are shown of the trace of a failing seed."""
+PROGRESS = 100
+"""The number of seeds after which their count is printed."""
 
 
 def say(line: str) -> None:
@@ -34,7 +41,8 @@ def say(line: str) -> None:
 def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m tests.simulation", description="Replays whole clusters from seeds.")
     parser.add_argument("seeds", help="one, or the first and the last, such as 1-100")
-    parser.add_argument("--hours", type=float, default=float("inf"), help="ends after the seed at which they are over")
+    parser.add_argument("--hours", type=float, default=float("inf"), help="begins no seed after them")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many seeds run at once")
     parser.add_argument("--seconds", type=float, default=30.0, help="virtual seconds under faults")
     parser.add_argument("--until", type=float, help="virtual seconds after which faults and load end")
     parser.add_argument("--calm", action="store_true", help="without faults")
@@ -62,9 +70,19 @@ def run_all(options: argparse.Namespace) -> int:
     left_out = frozenset(int(number) for number in options.without.split(",") if number)
     settings: dict[str, Any] = {"seconds": options.seconds, "faulty": not options.calm}
     failures, done, begin = 0, 0, time.monotonic()
-    with contextlib.suppress(KeyboardInterrupt):
+
+    def seeds() -> Iterator[int]:
         for seed in range(int(first), int(last or first) + 1):
-            outcome = run_one(seed, options.trace, left_out=left_out, until=options.until, **settings)
+            if time.monotonic() - begin > options.hours * 3600:
+                return
+            yield seed
+
+    def work(seed: int) -> Outcome:
+        outcome = run_one(seed, options.trace, left_out=left_out, until=options.until, **settings)
+        return replace(outcome, history=History())
+
+    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(side_by_side(work, seeds(), options.jobs)) as found:
+        for outcome in found:
             done += 1
             if outcome.problems:
                 failures += 1
@@ -75,9 +93,9 @@ def run_all(options: argparse.Namespace) -> int:
                 if options.plant:
                     break
             elif last == "":
-                say(f"seed {seed}: nothing is wrong; {outcome.messages} messages, hash {outcome.digest}")
-            if time.monotonic() - begin > options.hours * 3600:
-                break
+                say(f"seed {outcome.seed}: nothing is wrong; {outcome.messages} messages, hash {outcome.digest}")
+            if done % PROGRESS == 0:
+                say(f"{done} seeds, up to {outcome.seed}, in {time.monotonic() - begin:.0f} s")
     say(f"{done} seeds in {time.monotonic() - begin:.0f} s, {failures} of them fail")
     return min(failures, 100)
 

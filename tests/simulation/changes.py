@@ -137,7 +137,14 @@ class Changer(Client):
         check(answer.responses[0].error_code)
 
     async def _finalize(self) -> None:
-        """Finalizes the feature by which there are eligible leader replicas (KIP-966)."""
+        """Finalizes the feature by which there are eligible leader replicas (KIP-966), if each partition has a leader.
+
+        Without the feature nobody records the last leader of a partition that has none: it would not get one again if
+        the last replica in sync then stopped uncleanly, here and with Apache Kafka's controller.
+        """
+        answer = await self._any(MetadataRequest(topics=None, allow_auto_topic_creation=False))
+        if any(partition.leader_id < 0 for topic in answer.topics for partition in topic.partitions):
+            return
         self.kinds = [each for each in self.kinds if each != self._require]
         await self._update(ELIGIBLE_LEADER_REPLICAS, 1, UPGRADE)
 

@@ -215,7 +215,10 @@ class Teller(logging.Handler):
 
 @contextmanager
 def quietly(teller: Teller | None) -> Iterator[None]:
-    """Redirects the log lines of nodes to the trace, and frees the nodes before the next run begins."""
+    """Redirects the log lines of nodes to the trace, and frees the nodes before the next run begins.
+
+    Without the garbage collector nothing is freed: the process ends with this run.
+    """
     logger, was_collecting = logging.getLogger("barnabas"), gc.isenabled()
     before = logger.level, logger.propagate
     logger.setLevel(logging.INFO if teller is not None else logging.CRITICAL + 1)
@@ -226,7 +229,8 @@ def quietly(teller: Teller | None) -> Iterator[None]:
     try:
         yield
         logger.setLevel(logging.CRITICAL + 1)
-        gc.collect()
+        if was_collecting:
+            gc.collect()
     finally:
         logger.setLevel(before[0])
         logger.propagate = before[1]
