@@ -14,7 +14,7 @@ from barnabas.cluster.formatting import Voter
 from barnabas.config.endpoints import Endpoint
 from barnabas.uuids import random_uuid, uuid_text
 from tests.simulation.loop import SimulatedLoop
-from tests.simulation.network import FIRST_PORT, Network, host_of
+from tests.simulation.network import FIRST_PORT, LATENCIES_S, Network, host_of
 from tests.simulation.node import DIRECTORY, SimulatedNode
 
 BROKER, CONTROLLER, COMBINED = "broker", "controller", "broker,controller"
@@ -96,10 +96,11 @@ class SimulatedCluster:
         configs: Mapping[str, str] | None = None,
         levels: Mapping[str, int] | None = None,
         directories: Sequence[str] = (DIRECTORY,),
+        latency_s: tuple[float, float] = LATENCIES_S[0],
         trace: Callable[[str], object] | None = None,
     ) -> None:
         self.loop = loop
-        self.network = loop.network = Network(loop, Random(random.getrandbits(64)), trace)
+        self.network = loop.network = Network(loop, Random(random.getrandbits(64)), latency_s, trace)
         self.levels = levels or {}
         self.directories = directories
         self.nodes: dict[int, SimulatedNode] = {}

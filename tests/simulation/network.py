@@ -19,6 +19,11 @@ from tests.simulation.loop import LIFE, Life, SimulatedLoop
 RETRANSMIT_S = 0.2
 """The interval of retransmissions during a partition, in seconds."""
 FIRST_PORT = 9092
+LATENCIES_S = ((0.0005, 0.008), (0.002, 0.03), (0.01, 0.08))
+"""The least and the most latency of a message in seconds, one of these a seed: a near, a wider, and a far network.
+
+The farther, the more is in flight at a fault, and the more records a fetch takes: a far one costs about half.
+"""
 HASHED = struct.Struct(">dI")
 """Before each message in the hash: the time, and the size."""
 
@@ -184,15 +189,22 @@ class Frames:
 class Network:
     """All connections between nodes and clients.
 
+    :param latency_s: the least and the most latency of a message, in seconds
     :param trace: gets a line for each message, if given
     """
 
-    def __init__(self, loop: SimulatedLoop, random: Random, trace: Callable[[str], object] | None = None) -> None:
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        random: Random,
+        latency_s: tuple[float, float],
+        trace: Callable[[str], object] | None = None,
+    ) -> None:
         self.loop, self.random, self.trace = loop, random, trace
         self.servers: dict[tuple[str, int], FakeServer] = {}
         self.streams: dict[Stream, None] = {}
         self.blocked: set[tuple[str, str | int]] = set()  #: pairs of sender and recipient, by names; or a port of all
-        self.latency_s = (0.0005, 0.008)
+        self.latency_s = latency_s
         self.late = 0.0  #: the probability that a message is late
         self.late_s = 0.5
         self.late_rules: list[Callable[[Stream, bytes], float]] = []  #: the delay of a message in seconds
@@ -313,6 +325,11 @@ class Network:
             self.send(stream, None)
         for server in [each for each in self.servers.values() if each.life is life]:
             server.close()
+
+
+def latency_of(seed: int) -> tuple[float, float]:
+    """Returns the latencies of a seed's network, which its other decisions do not depend on."""
+    return Random(f"network of {seed}").choice(LATENCIES_S)
 
 
 def host_of(name: str) -> str:

@@ -21,6 +21,7 @@ from tests.simulation.generations import epochs_of, is_ambiguous
 from tests.simulation.invariants import Broken, Invariants
 from tests.simulation.levels import first_levels, is_made_dynamic
 from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
+from tests.simulation.network import latency_of
 from tests.simulation.plans import KINDS, plan
 from tests.simulation.storage import SEVERAL, compacts, directories, expires, storage
 
@@ -54,6 +55,7 @@ class Run:
     :param is_dynamic: whether voters of several controllers come and go; None leaves it to the seed
     :param stored: the configs of the logs; None leaves them to the seed
     :param several: the share of seeds whose brokers have several log directories
+    :param latency_s: the least and the most latency of a message, in seconds; None leaves it to the seed
     :param kinds: the kinds of faults
     :param left_out: the numbers of faults that are left out
     :param until: seconds after which faults and load end; the plan stays the same
@@ -69,6 +71,7 @@ class Run:
         is_dynamic: bool | None = None,
         stored: Mapping[str, str] | None = None,
         several: float = SEVERAL,
+        latency_s: tuple[float, float] | None = None,
         kinds: Sequence[str] = tuple(KINDS),
         left_out: Container[int] = (),
         until: float | None = None,
@@ -94,6 +97,7 @@ class Run:
             configs=configs,
             levels=levels,
             directories=directories(seed, levels[METADATA_VERSION], several),
+            latency_s=latency_s or latency_of(seed),
             trace=trace,
         )
         self.cluster.network.ends_with_sender = is_ambiguous

@@ -4,6 +4,7 @@ import pytest
 
 from tests.simulation.cluster import BROKER, CONTROLLER
 from tests.simulation.mistakes import MISTAKES
+from tests.simulation.network import LATENCIES_S, latency_of
 from tests.simulation.run import run
 from tests.simulation.storage import COMPACTION, EXPIRY
 
@@ -41,6 +42,10 @@ def test_nothing_goes_wrong_under_faults(seed):
     assert outcome.problems == [], f"python -m tests.simulation {seed} --seconds {SECONDS} --trace trace.txt"
     assert outcome.faults
     assert list(outcome.history.sends())
+
+
+def test_the_seeds_in_the_gate_have_near_and_far_networks():
+    assert {latency_of(seed) for seed in range(1, IN_THE_GATE + 1)} == set(LATENCIES_S)
 
 
 @pytest.mark.parametrize(
