@@ -128,7 +128,7 @@ class LogManager:
         #: The directories in which logs will be created, as AlterReplicaLogDirs has set for logs that do not exist yet.
         self.preferred_directories: dict[TopicPartition, LogDirectory] = {}
         self._has_opened = False
-        self._doubled: list[tuple[PartitionLog, PartitionLog]] = []  # two of one partition, until all are opened
+        self._doubled: dict[TopicPartition, list[PartitionLog]] = {}  # several of a partition, until all are opened
 
     # ------------------------------------------------------------ starting
 
@@ -225,7 +225,6 @@ class LogManager:
 
         :param is_stray: returns whether a log does not belong to this broker; its directory is then renamed
         :param assigned_directory: returns the id of the directory that the metadata assigns a log to
-        :raises LogDirectoryError: a partition has two logs, and the metadata assigns it to neither of their directories
         """
         failures: list[tuple[LogDirectory, OSError]] = []
 
@@ -239,7 +238,7 @@ class LogManager:
         _in_threads(open_directory, online, sum(self._recovery_threads(directory) > 1 for directory in online))
         for directory, error in failures:
             self.directory_failed(directory, error)
-        self._keep_one_of_two(is_stray, assigned_directory)
+        self._keep_one_of_several(is_stray, assigned_directory)
         for directory in self.registry.directories:
             for log in [log for log in self.registry.all_logs_in(directory) if is_stray(log)]:
                 self._rename_stray(log)
@@ -312,28 +311,39 @@ class LogManager:
         if other is not log:
             if is_future:
                 raise _both_exist(log, other)
-            self._doubled.append((log, other))
+            self._doubled.setdefault(key, [other]).append(log)
         return log
 
-    def _keep_one_of_two(
+    def _keep_one_of_several(
         self, is_stray: Callable[[PartitionLog], bool], assigned_directory: Callable[[PartitionLog], bytes | None]
     ) -> None:
-        """Renames logs of partitions that have two.
+        """Renames all logs but one of each partition that has several.
 
-        A directory may come back with a log that was deleted, or moved to another directory, while it was offline.
-        (``LogManager.loadLog`` renames it if its topic was deleted, and refuses to start if not.)
+        A directory may come back with a log that was deleted, or moved to another directory, while it was offline. Of
+        the logs that are not stray, the one in the assigned directory is kept. If there is none, since the broker was
+        killed before the metadata had its directory, the one that ends later in the latest leader epoch is kept: as in
+        Raft, it has all committed records that the others have.
+
+        ``LogManager.loadLog`` renames a log if its topic was deleted, and refuses to start if not.
         """
-        for pair in self._doubled:
-            renamed = [log for log in pair if is_stray(log)]
-            if not renamed:
-                renamed = [log for log in pair if log.log_directory.directory_id != assigned_directory(log)]
-            if len(renamed) == len(pair) and not all(map(is_stray, pair)):
-                raise _both_exist(*pair)
-            for log in renamed:
-                self._rename_stray(log)
-            for log in pair:
-                if log not in renamed:
-                    self.registry.add(log)
+        for logs in self._doubled.values():
+            own = [log for log in logs if not is_stray(log)]
+            kept = max(
+                own,
+                key=lambda log: (
+                    log.log_directory.directory_id == assigned_directory(log),
+                    any(log.topic_id),
+                    log.latest_epoch,
+                    log.log_end_offset,
+                ),
+                default=None,
+            )
+            for log in logs:
+                if log is not kept:
+                    self._rename_stray(log)
+            if kept is not None:
+                logger.warning("Of several logs of a partition, %s is kept", kept.directory)
+                self.registry.add(kept)
         self._doubled.clear()
 
     # ------------------------------------------------------------ reading
@@ -454,7 +464,11 @@ class LogManager:
 
     def _rename_stray(self, log: PartitionLog) -> None:
         renamed = self._remove(log, STRAY_SUFFIX)
-        logger.warning("%s belongs to no partition of this broker and is renamed to %s", log.directory, renamed)
+        logger.warning(
+            "%s belongs to no partition of this broker, or is not its only log, and is renamed to %s",
+            log.directory,
+            renamed,
+        )
 
     def _remove(self, log: PartitionLog, suffix: str) -> str | None:
         """Removes a log and renames its directory. Returns the new path; None when the rename failed."""

@@ -283,13 +283,15 @@ def test_other_directories_are_left_alone(managers):
     again.close()
 
 
-def test_a_partition_in_two_directories_is_refused(managers):
+def test_of_two_logs_the_one_without_a_topic_id_is_renamed(managers):
     manager = managers.manager()
     manager.create("orders", 0, ID, managers.config, directory_id=manager.directories[0].directory_id)
     manager.close()
     managers.files.makedirs(f"{managers.root}/b/orders-0")
-    with pytest.raises(LogDirectoryError, match="must be removed"):
-        managers.manager()
+    again = managers.manager()
+    assert only_log(again) == ("a", 0)
+    again.close()
+    assert [name.endswith("-stray") for name in managers.names("b") if name.startswith("orders-0")] == [True]
 
 
 def test_a_corrupt_checkpoint_is_ignored(managers, batch, caplog):
@@ -483,19 +485,25 @@ def test_a_truncation_lowers_the_recovery_point_on_the_disk(managers, batch):
 # ------------------------------------------------------------ two logs of one partition
 
 
-@pytest.fixture
-def doubled(managers, batch):
-    """Two logs of a partition: three records in ``a``, of a topic with another id, and two in ``b``."""
-    for count, (directory, topic_id) in enumerate((("b", ID), ("a", OTHER_ID)), 2):
+def put_logs(managers, batch, *logs):
+    """Puts logs of one partition into directories; each is a directory, a topic id, and the epochs of its records."""
+    for directory, topic_id, epochs in logs:
         manager = managers.manager()
         wanted = next(each for each in manager.directories if each.path == f"{managers.root}/{directory}")
         log = manager.create("orders", 0, topic_id, managers.config, directory_id=wanted.directory_id)
-        append(log, batch, count)
+        for epoch in epochs:
+            log.append_as_leader(batch(1), leader_epoch=epoch, now_ms=0)
         manager.close()
         managers.files.rename(f"{managers.root}/{directory}/orders-0", f"{managers.root}/{directory}-orders-0")
-    for directory in "ab":
+    for directory, _, _ in logs:
         managers.files.rename(f"{managers.root}/{directory}-orders-0", f"{managers.root}/{directory}/orders-0")
     return managers
+
+
+@pytest.fixture
+def doubled(managers, batch):
+    """Two logs of a partition: three records in ``a``, of a topic with another id, and two in ``b``."""
+    return put_logs(managers, batch, ("b", ID, [0, 0]), ("a", OTHER_ID, [0, 0, 0]))
 
 
 def reopened(managers, **callbacks):
@@ -543,10 +551,38 @@ def test_two_stray_logs_are_renamed(doubled):
     manager.close()
 
 
-def test_two_logs_in_directories_to_which_the_metadata_do_not_assign_it_are_left(doubled):
-    manager = doubled.manager(start=False)
-    manager.start(1)
-    with pytest.raises(LogDirectoryError, match=r"orders-0 and .*orders-0 exist; one of them must be removed"):
-        manager.open_all(lambda topic: doubled.config)
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        ([0, 0, 0], [0, 0], "a"),
+        ([0, 0], [0, 0, 0], "b"),
+        ([0, 0, 0], [0, 1], "b"),
+        ([0, 2], [0, 1, 1], "a"),
+        ([], [0], "b"),
+    ],
+)
+def test_without_an_assigned_one_the_log_that_ends_later_in_the_latest_epoch_is_kept(
+    managers, batch, first, second, kept
+):
+    put_logs(managers, batch, ("a", ID, first), ("b", ID, second))
+    manager = reopened(managers)
+    assert only_log(manager) == (kept, len(first if kept == "a" else second))
     manager.close()
-    assert [name for each in "ab" for name in doubled.names(each) if name.startswith("orders")] == ["orders-0"] * 2
+
+
+@pytest.mark.parametrize("kept", "abc")
+def test_one_of_three_logs_is_kept(managers, batch, kept):
+    managers.paths.append(f"{managers.root}/c")
+    put_logs(managers, batch, ("a", ID, [0]), ("b", ID, [0, 0]), ("c", ID, [0, 0, 0]))
+
+    def assigned(log):
+        return next(each.directory_id for each in manager.directories if each.path[-1] == kept)
+
+    manager = managers.manager(start=False)
+    manager.start(1)
+    manager.open_all(lambda topic: managers.config, assigned_directory=assigned)
+    assert only_log(manager) == (kept, "abc".index(kept) + 1)
+    manager.close()
+    again = reopened(managers)
+    assert only_log(again) == (kept, "abc".index(kept) + 1)
+    again.close()
