@@ -50,14 +50,22 @@ class Cast:
 
     :param random: the chance of the run, of which each client gets its own
     :param expires: whether there is a topic whose oldest records are deleted
+    :param is_switched: whether protocols of groups are switched off and on
     :param has_operator: whether there is one, who changes the voters of the quorum
     """
 
     def __init__(
-        self, cluster: SimulatedCluster, history: History, random: Random, *, expires: bool, has_operator: bool
+        self,
+        cluster: SimulatedCluster,
+        history: History,
+        random: Random,
+        *,
+        expires: bool,
+        is_switched: bool,
+        has_operator: bool,
     ) -> None:
         self.cluster, self.history, self.random = cluster, history, random
-        self.has_operator = has_operator
+        self.is_switched, self.has_operator = is_switched, has_operator
         self.groups = random.choice(GROUPS)
         self.is_lowered = random.random() < LOWERED or not cluster.levels[ELIGIBLE_LEADER_REPLICAS]
         self.is_levelled = random.random() < LEVELLED
@@ -111,7 +119,7 @@ class Cast:
         self._add(
             Changer, "changer", places=self.places, is_lowered=self.is_lowered, is_levelled=self.is_levelled,
             is_upgraded=self.cluster.levels[METADATA_VERSION] < FEATURES[METADATA_VERSION].last,
-            directories=self.cluster.directories,
+            is_switched=self.is_switched, directories=self.cluster.directories,
         )  # fmt: skip
         if self.has_operator:
             self._add(Operator, "operator")

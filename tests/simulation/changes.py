@@ -3,10 +3,18 @@
 Knows nothing of faults. Acknowledged changes are verified in the end.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION, METADATA_VERSIONS, TRANSACTION_VERSION
+from barnabas.cluster.features import (
+    ELIGIBLE_LEADER_REPLICAS,
+    FEATURES,
+    METADATA_VERSION,
+    METADATA_VERSIONS,
+    SHARE_VERSION,
+    TRANSACTION_VERSION,
+)
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
@@ -24,6 +32,10 @@ TOPIC = 2
 """The resource type of topics."""
 LEVELS = (0, 1, 2, 2)
 """Those of ``transaction.version``; half of the changes are to the newest."""
+PROTOCOLS = ("group.version", SHARE_VERSION)
+"""The features that switch the protocols of consumer groups and of share groups on."""
+LATE_S = 15.0
+"""The time after which no earlier request is delivered any more, in seconds: brokers pass them on for five."""
 RATE_S = 1.0
 ENOUGH = 50
 """How often the metadata of a broker may lag."""
@@ -37,6 +49,7 @@ class Changer(Client):
         (ClearElrRecord, ``PartitionChangeBuilder``), and nobody could lead a partition without an ISR
     :param is_levelled: whether ``transaction.version`` changes
     :param is_upgraded: whether ``metadata.version`` changes
+    :param is_switched: whether protocols of groups are switched off and on
     :param directories: the log directories of the brokers, between which replicas move if there are several
     """
 
@@ -47,6 +60,7 @@ class Changer(Client):
         is_lowered: bool,
         is_levelled: bool,
         is_upgraded: bool,
+        is_switched: bool,
         directories: Sequence[str],
     ) -> None:
         super().__init__(*args)
@@ -60,20 +74,33 @@ class Changer(Client):
             self.kinds += [self._change_level, self._change_level]
         if is_upgraded:
             self.kinds += [self._change_metadata_version]
+        if is_switched:
+            self.kinds += [self._switch_off, self._switch_off]
         if len(directories) > 1:
             self.kinds += [self._relocate, self._relocate, self._relocate]
         self.created: set[str] = set()  #: acknowledged, without a request to delete them
         self.deleted: set[str] = set()  #: acknowledged
         self.names = 0
         self.wrong = 0  #: how often an acknowledged change was missing
+        self.off: set[str] = set()  #: protocols that are, or may be, switched off
+        self.switched_at = 0.0  #: when one was switched off last
 
     async def run(self) -> None:
         while not self.is_stopping:
             try:
+                await self._switch_on()
                 await self.random.choice(self.kinds)()
             except KafkaError:
                 await self.pause()
             await self.pause(RATE_S)
+        if self.switched_at:
+            await asyncio.sleep(max(0.0, self.switched_at + LATE_S - self.loop.now))
+            self.off.update(PROTOCOLS)
+        while self.off:
+            try:
+                await self._switch_on()
+            except KafkaError:
+                await self.pause()
         await self._verify()
 
     async def _any(self, request: Any) -> Any:
@@ -155,6 +182,18 @@ class Changer(Client):
     async def _change_metadata_version(self) -> None:
         """Changes ``metadata.version``: mostly upwards, since most downgrades would lose metadata, and are refused."""
         await self._change_to_one_of(tuple(METADATA_VERSIONS), METADATA_VERSION)
+
+    async def _switch_off(self) -> None:
+        """Switches a protocol of groups off, until before the next change."""
+        feature = self.random.choice(PROTOCOLS)
+        self.off.add(feature)
+        self.switched_at = self.loop.now
+        await self._update(feature, 0, DOWNGRADE)
+
+    async def _switch_on(self) -> None:
+        for feature in sorted(self.off):
+            await self._update(feature, FEATURES[feature].last, UPGRADE)
+            self.off.discard(feature)
 
     async def _change_to_one_of(self, levels: Sequence[int], feature: str) -> None:
         answer = await self._any(ask_versions())

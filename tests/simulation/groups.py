@@ -7,7 +7,7 @@ or later.
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from barnabas.errors import KafkaError
+from barnabas.errors import KafkaError, UnsupportedVersion
 from barnabas.wire.message import Request
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
@@ -117,7 +117,7 @@ class GroupMember(OffsetsClient):
             try:
                 await self.ask_coordinator(self.goodbye(), top_error)
             except KafkaError as error:
-                if error.retriable:
+                if error.retriable or isinstance(error, UnsupportedVersion):  # its protocol may be switched off
                     await self.pause()
                     continue
             return

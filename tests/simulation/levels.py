@@ -1,7 +1,7 @@
 """The levels of the features with which the cluster of a seed begins: the newest ones, or those of an older release.
 
-Knows nothing of nodes. An admin changes ``metadata.version`` while the cluster runs (``changes.py``), an operator
-raises ``kraft.version`` (``operators.py``).
+Knows nothing of nodes. An admin changes ``metadata.version`` while the cluster runs, and switches protocols of groups
+off and on (``changes.py``), an operator raises ``kraft.version`` (``operators.py``).
 """
 
 from random import Random
@@ -12,6 +12,8 @@ SHARE = 0.25
 """The share of seeds that begin at an older ``metadata.version``."""
 MADE_DYNAMIC = 0.4
 """The share of static quorums that an operator makes dynamic."""
+SWITCHED = 0.2
+"""The share of seeds in which the protocols of consumer groups and share groups are off at times."""
 
 
 def first_levels(seed: int) -> dict[str, int]:
@@ -32,3 +34,8 @@ def first_levels(seed: int) -> dict[str, int]:
 def is_made_dynamic(seed: int) -> bool:
     """Returns whether the voters of a static quorum come into its log: ``kraft.version`` is raised (KIP-853)."""
     return Random(f"voters of {seed}").random() < MADE_DYNAMIC
+
+
+def is_switched(seed: int) -> bool:
+    """Returns whether protocols of groups are switched off and on: ``group.version`` and ``share.version`` change."""
+    return Random(f"protocols of {seed}").random() < SWITCHED

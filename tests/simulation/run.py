@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from barnabas.cluster.features import METADATA_VERSION
+from barnabas.cluster.features import FEATURES, METADATA_VERSION
 from tests.history.records import History
 from tests.simulation.casts import Cast
 from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.generations import epochs_of, is_ambiguous
 from tests.simulation.invariants import Broken, Invariants
-from tests.simulation.levels import first_levels, is_made_dynamic
+from tests.simulation.levels import first_levels, is_made_dynamic, is_switched
 from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
 from tests.simulation.network import latency_of
 from tests.simulation.plans import KINDS, plan
@@ -108,6 +108,7 @@ class Run:
             self.outcome.history,
             self._chance(),
             expires=expires(configs),
+            is_switched=is_switched(seed) and levels[METADATA_VERSION] == FEATURES[METADATA_VERSION].last,
             has_operator=has_operator,
         )
 

@@ -17,6 +17,7 @@ DIRECTED = {
     "clean_what_is_not_committed": {
         "kinds": ("kill", "isolation", "old incarnation", "pause"),
         "stored": {**COMPACTION, "log.roll.ms": "300"},
+        "latency_s": LATENCIES_S[0],
     },
     "begin_anew_at_the_end": {"stored": EXPIRY},
     "count_removed_voters": {"is_dynamic": True},
