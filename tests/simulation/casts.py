@@ -19,7 +19,7 @@ from tests.simulation.clients import PAUSE_S, Admin, Client, Consumer, Place, Pr
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.expiring import Expiring
 from tests.simulation.groups import Group, GroupMember, OffsetsClient
-from tests.simulation.members import ClassicMember, ConsumerMember
+from tests.simulation.members import ClassicMember, ConsumerMember, StreamsMember
 from tests.simulation.operators import Operator
 from tests.simulation.sharing import ShareGroup, ShareMember
 from tests.simulation.spare_broker import SpareBroker
@@ -50,6 +50,7 @@ class Cast:
 
     :param random: the chance of the run, of which each client gets its own
     :param expires: whether there is a topic whose oldest records are deleted
+    :param is_of_streams: whether consumer groups are streams groups instead
     :param is_switched: whether protocols of groups are switched off and on
     :param has_operator: whether there is one, who changes the voters of the quorum
     """
@@ -61,11 +62,12 @@ class Cast:
         random: Random,
         *,
         expires: bool,
+        is_of_streams: bool,
         is_switched: bool,
         has_operator: bool,
     ) -> None:
         self.cluster, self.history, self.random = cluster, history, random
-        self.is_switched, self.has_operator = is_switched, has_operator
+        self.is_of_streams, self.is_switched, self.has_operator = is_of_streams, is_switched, has_operator
         self.groups = random.choice(GROUPS)
         self.is_lowered = random.random() < LOWERED or not cluster.levels[ELIGIBLE_LEADER_REPLICAS]
         self.is_levelled = random.random() < LEVELLED
@@ -148,7 +150,8 @@ class Cast:
                 self._add(ShareMember, f"sharer-{number}", group=self._sharing)
             return
         is_classic = kind == CLASSIC or (kind == TRANSFORM and self.random.random() < 0.5)
-        member = ClassicMember if is_classic else ConsumerMember
+        assigned = StreamsMember if self.is_of_streams else ConsumerMember
+        member = ClassicMember if is_classic else assigned
         group = Group("transform" if kind == TRANSFORM else "group", self._inputs)
         for number in range(2):
             if kind == TRANSFORM:
@@ -227,10 +230,16 @@ class Cast:
 
 
 async def read_to_end(reader: Consumer, seconds: float) -> dict[Place, str]:
-    """Reads all partitions to their ends. Returns the reason for each whose end cannot be reached."""
-    give_up = reader.loop.now + seconds
+    """Reads all partitions to their ends. Returns the reason for one whose end cannot be reached.
+
+    A fetch returns no more than there is in a segment, so it may take long: it ends if nothing comes for ``seconds``.
+    """
+    last = reader.loop.now
     for place in reader.positions:
+        position = -1
         while not (await reader.read(place) and reader.positions[place] >= reader.ends[place]):
-            if reader.loop.now > give_up:
-                return {place: f"at {reader.positions[place]} of {reader.ends.get(place)} after {seconds} s"}
+            if position != (position := reader.positions[place]):
+                last = reader.loop.now
+            if reader.loop.now > last + seconds:
+                return {place: f"at {position} of {reader.ends.get(place)} for {seconds} s"}
     return {}

@@ -32,8 +32,8 @@ TOPIC = 2
 """The resource type of topics."""
 LEVELS = (0, 1, 2, 2)
 """Those of ``transaction.version``; half of the changes are to the newest."""
-PROTOCOLS = ("group.version", SHARE_VERSION)
-"""The features that switch the protocols of consumer groups and of share groups on."""
+PROTOCOLS = ("group.version", SHARE_VERSION, "streams.version")
+"""The features that switch the protocols of consumer groups, share groups and streams groups on."""
 LATE_S = 15.0
 """The time after which no earlier request is delivered any more, in seconds: brokers pass them on for five."""
 RATE_S = 1.0

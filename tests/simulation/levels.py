@@ -12,6 +12,8 @@ SHARE = 0.25
 """The share of seeds that begin at an older ``metadata.version``."""
 MADE_DYNAMIC = 0.4
 """The share of static quorums that an operator makes dynamic."""
+OF_STREAMS = 0.4
+"""The share of seeds whose consumer groups are streams groups instead."""
 SWITCHED = 0.2
 """The share of seeds in which the protocols of consumer groups and share groups are off at times."""
 
@@ -39,3 +41,8 @@ def is_made_dynamic(seed: int) -> bool:
 def is_switched(seed: int) -> bool:
     """Returns whether protocols of groups are switched off and on: ``group.version`` and ``share.version`` change."""
     return Random(f"protocols of {seed}").random() < SWITCHED
+
+
+def is_of_streams(seed: int) -> bool:
+    """Returns whether consumer groups are streams groups instead (KIP-1071)."""
+    return Random(f"streams of {seed}").random() < OF_STREAMS

@@ -1,4 +1,4 @@
-"""How members of a simulation join groups: consumer groups (KIP-848) and classic ones.
+"""How members of a simulation join groups: consumer groups (KIP-848), streams groups (KIP-1071) and classic ones.
 
 Knows nothing of what members do with their partitions.
 """
@@ -12,6 +12,7 @@ from barnabas.wire.messages.consumer_protocol import ConsumerProtocolAssignment,
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
+from barnabas.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
 from tests.simulation.clients import Place
 from tests.simulation.coordinated import top_error
@@ -19,6 +20,7 @@ from tests.simulation.groups import GroupMember
 
 LEAVES = -1
 """The member epoch of a member that leaves."""
+SUBTOPOLOGY = "0"
 SESSION_MS = 4_000
 REBALANCE_MS = 2_000
 """Less than the timeout of a request, which a member waits for the others with."""
@@ -69,6 +71,63 @@ class ConsumerMember(GroupMember):
 
     def goodbye(self) -> ConsumerGroupHeartbeatRequest:
         return ConsumerGroupHeartbeatRequest(group_id=self.group.name, member_id=self.member_id, member_epoch=LEAVES)
+
+
+class StreamsMember(GroupMember):
+    """A member of a streams group with one subtopology, whose tasks are the partitions of its topic (KIP-1071)."""
+
+    knows_epochs = True
+
+    async def join(self) -> None:
+        self.member_id, self.epoch = uuid_text(random_uuid(self.random.randbytes)), 0
+
+    async def stay(self) -> None:
+        answer = await self.insist(self._beat)
+        self.epoch = answer.member_epoch
+        if answer.active_tasks is not None:
+            (topic,) = self.group.topics
+            await self.own([(topic, index) for each in answer.active_tasks for index in each.partitions])
+
+    async def _beat(self) -> Any:
+        for topic in self.group.topics:
+            if topic not in self.topic_ids:
+                await self.refresh(topic)
+        kind = StreamsGroupHeartbeatRequest
+        owned = sorted(index for _, index in self.readers)
+        request = kind(
+            group_id=self.group.name,
+            member_id=self.member_id,
+            member_epoch=self.epoch,
+            endpoint_information_epoch=-1,
+            rebalance_timeout_ms=5_000,
+            process_id=self.name,
+            topology=self._topology() if self.epoch == 0 else None,
+            active_tasks=[kind.TaskIds(subtopology_id=SUBTOPOLOGY, partitions=owned)] if owned else [],
+            standby_tasks=[],
+            warmup_tasks=[],
+        )
+        return await self.ask_coordinator(request, top_error)
+
+    def _topology(self) -> StreamsGroupHeartbeatRequest.Topology:
+        kind = StreamsGroupHeartbeatRequest.Topology
+        subtopology = kind.Subtopology(
+            subtopology_id=SUBTOPOLOGY,
+            source_topics=self.group.topics,
+            source_topic_regex=[],
+            state_changelog_topics=[],
+            repartition_sink_topics=[],
+            repartition_source_topics=[],
+            copartition_groups=[],
+        )
+        return kind(epoch=0, subtopologies=[subtopology])
+
+    def goodbye(self) -> StreamsGroupHeartbeatRequest:
+        return StreamsGroupHeartbeatRequest(
+            group_id=self.group.name,
+            member_id=self.member_id,
+            member_epoch=LEAVES,
+            endpoint_information_epoch=-1,
+        )
 
 
 class ClassicMember(GroupMember):

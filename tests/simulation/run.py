@@ -19,7 +19,7 @@ from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedClus
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.generations import epochs_of, is_ambiguous
 from tests.simulation.invariants import Broken, Invariants
-from tests.simulation.levels import first_levels, is_made_dynamic, is_switched
+from tests.simulation.levels import first_levels, is_made_dynamic, is_of_streams, is_switched
 from tests.simulation.loop import LIFE, SimulatedLoop, Stuck
 from tests.simulation.network import latency_of
 from tests.simulation.plans import KINDS, plan
@@ -108,6 +108,7 @@ class Run:
             self.outcome.history,
             self._chance(),
             expires=expires(configs),
+            is_of_streams=is_of_streams(seed),
             is_switched=is_switched(seed) and levels[METADATA_VERSION] == FEATURES[METADATA_VERSION].last,
             has_operator=has_operator,
         )
