@@ -130,12 +130,8 @@ def clock_jump(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
     """Moves the clock of a machine forward or back; it is corrected in the end."""
     clock = faults.cluster.nodes[fault.node].clock
     jump = chance.choice([-3_600_000, -5_000, -200, 200, 5_000, 3_600_000])
-    clock.skew_ms += jump
-
-    def undo() -> None:
-        clock.skew_ms -= jump
-
-    return undo
+    clock.jump(jump)
+    return lambda: clock.jump(-jump)
 
 
 def clock_drift(faults: Faults, fault: Fault, chance: Random) -> Undo | None:

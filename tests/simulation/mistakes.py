@@ -25,6 +25,7 @@ from barnabas.cluster.replication.partition import Partition
 from barnabas.coordinators.runtime import CoordinatorRuntime
 from barnabas.coordinators.shard import ShardContext, State
 from barnabas.errors import KafkaError, NotCoordinator, NotLeaderOrFollower
+from barnabas.groups.streams.group import StreamsGroup
 from barnabas.log import cleanable
 from barnabas.log.follower import Follower
 from barnabas.log.moving import Move
@@ -456,6 +457,11 @@ def prune_to_the_newest(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ShareShard, "_prune_regularly", prune)
 
 
+def assign_what_is_owned(patch: pytest.MonkeyPatch) -> None:
+    """A streams group assigns tasks that another member still owns (KIP-1071)."""
+    patch.setattr(StreamsGroup, "active_process", lambda self, subtopology, partition: None)
+
+
 MISTAKES: dict[str, Plant] = {
     each.__name__: each
     for each in (
@@ -502,5 +508,6 @@ MISTAKES: dict[str, Plant] = {
         delete_alone,
         begin_anew_at_the_end,
         prune_to_the_newest,
+        assign_what_is_owned,
     )
 }

@@ -33,8 +33,14 @@ class NodeClock:
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
         self.skew_ms = 0
+        self.has_jumped = False
         self.rate = 1.0  #: its seconds per second of the loop
         self._ahead = 0.0
+
+    def jump(self, ms: int) -> None:
+        """Turns the clock forward or back."""
+        self.skew_ms += ms
+        self.has_jumped = True
 
     def run_at(self, rate: float) -> None:
         """Makes the clock fast or slow from now on."""
