@@ -7,6 +7,7 @@ from typing import Any
 
 from barnabas.errors import MemberIdRequired, RebalanceInProgress
 from barnabas.uuids import random_uuid, uuid_text
+from barnabas.wire.message import Request
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
@@ -27,8 +28,8 @@ REBALANCE_MS = 2_000
 PROTOCOL_TYPE, PROTOCOL, PROTOCOL_VERSION = "consumer", "range", 1
 
 
-class ConsumerMember(GroupMember):
-    """A member of a consumer group: the coordinator assigns partitions (KIP-848)."""
+class AssignedMember(GroupMember):
+    """A member whose coordinator assigns partitions to it, in the responses to its heartbeats."""
 
     knows_epochs = True
 
@@ -38,28 +39,36 @@ class ConsumerMember(GroupMember):
     async def stay(self) -> None:
         answer = await self.insist(self._beat)
         self.epoch = answer.member_epoch
-        if answer.assignment is None:
-            return
-        names = {topic_id: topic for topic, topic_id in self.topic_ids.items()}
-        assigned = [
-            (names[each.topic_id], index)
-            for each in answer.assignment.topic_partitions
-            for index in each.partitions
-            if each.topic_id in names
-        ]
-        await self.own(assigned)
+        assigned = self.assigned(answer)
+        if assigned is not None:
+            await self.own(assigned)
 
     async def _beat(self) -> Any:
         for topic in self.group.topics:
             if topic not in self.topic_ids:
                 await self.refresh(topic)
+        return await self.ask_coordinator(self.heartbeat(), top_error)
+
+    def heartbeat(self) -> Request:
+        """Returns the next heartbeat, with the partitions that it owns."""
+        raise NotImplementedError
+
+    def assigned(self, answer: Any) -> list[Place] | None:
+        """Returns the partitions that are assigned to it now; None if nothing has changed."""
+        raise NotImplementedError
+
+
+class ConsumerMember(AssignedMember):
+    """A member of a consumer group (KIP-848)."""
+
+    def heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         owned = [
             ConsumerGroupHeartbeatRequest.TopicPartitions(
                 topic_id=self.topic_ids[topic], partitions=[index for name, index in self.readers if name == topic]
             )
             for topic in self.group.topics
         ]
-        request = ConsumerGroupHeartbeatRequest(
+        return ConsumerGroupHeartbeatRequest(
             group_id=self.group.name,
             member_id=self.member_id,
             member_epoch=self.epoch,
@@ -67,34 +76,29 @@ class ConsumerMember(GroupMember):
             subscribed_topic_names=self.group.topics,
             topic_partitions=[each for each in owned if each.partitions],
         )
-        return await self.ask_coordinator(request, top_error)
+
+    def assigned(self, answer: Any) -> list[Place] | None:
+        if answer.assignment is None:
+            return None
+        names = {topic_id: topic for topic, topic_id in self.topic_ids.items()}
+        return [
+            (names[each.topic_id], index)
+            for each in answer.assignment.topic_partitions
+            for index in each.partitions
+            if each.topic_id in names
+        ]
 
     def goodbye(self) -> ConsumerGroupHeartbeatRequest:
         return ConsumerGroupHeartbeatRequest(group_id=self.group.name, member_id=self.member_id, member_epoch=LEAVES)
 
 
-class StreamsMember(GroupMember):
+class StreamsMember(AssignedMember):
     """A member of a streams group with one subtopology, whose tasks are the partitions of its topic (KIP-1071)."""
 
-    knows_epochs = True
-
-    async def join(self) -> None:
-        self.member_id, self.epoch = uuid_text(random_uuid(self.random.randbytes)), 0
-
-    async def stay(self) -> None:
-        answer = await self.insist(self._beat)
-        self.epoch = answer.member_epoch
-        if answer.active_tasks is not None:
-            (topic,) = self.group.topics
-            await self.own([(topic, index) for each in answer.active_tasks for index in each.partitions])
-
-    async def _beat(self) -> Any:
-        for topic in self.group.topics:
-            if topic not in self.topic_ids:
-                await self.refresh(topic)
+    def heartbeat(self) -> StreamsGroupHeartbeatRequest:
         kind = StreamsGroupHeartbeatRequest
         owned = sorted(index for _, index in self.readers)
-        request = kind(
+        return kind(
             group_id=self.group.name,
             member_id=self.member_id,
             member_epoch=self.epoch,
@@ -106,7 +110,11 @@ class StreamsMember(GroupMember):
             standby_tasks=[],
             warmup_tasks=[],
         )
-        return await self.ask_coordinator(request, top_error)
+
+    def assigned(self, answer: Any) -> list[Place] | None:
+        (topic,) = self.group.topics
+        tasks = answer.active_tasks
+        return None if tasks is None else [(topic, index) for each in tasks for index in each.partitions]
 
     def _topology(self) -> StreamsGroupHeartbeatRequest.Topology:
         kind = StreamsGroupHeartbeatRequest.Topology
