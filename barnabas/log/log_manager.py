@@ -322,7 +322,7 @@ class LogManager:
         A directory may come back with a log that was deleted, or moved to another directory, while it was offline. Of
         the logs that are not stray, the one in the assigned directory is kept. If there is none, since the broker was
         killed before the metadata had its directory, the one that ends later in the latest leader epoch is kept: as in
-        Raft, it has all committed records that the others have.
+        Raft, it has all committed records that the others have. One without a topic id is kept only if all are.
 
         ``LogManager.loadLog`` renames a log if its topic was deleted, and refuses to start if not.
         """

@@ -42,7 +42,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m tests.simulation", description="Replays whole clusters from seeds.")
     parser.add_argument("seeds", help="one, or the first and the last, such as 1-100")
     parser.add_argument("--hours", type=float, default=float("inf"), help="begins no seed after them")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many seeds run at once")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many seeds run at once")
     parser.add_argument("--seconds", type=float, default=30.0, help="virtual seconds under faults")
     parser.add_argument("--until", type=float, help="virtual seconds after which faults and load end")
     parser.add_argument("--calm", action="store_true", help="without faults")
