@@ -297,6 +297,7 @@ class Consumer(Client):
         self.rack = "" if near is None else rack_of(near)
         self.replicas: dict[Place, int] = {}  #: what it reads from instead of leaders
         self.positions = dict.fromkeys(places, 0)
+        self.moved = ""  #: BEFORE, if a position was changed other than by reading since the last records
         self.committed = committed
         self.ends: dict[Place, int] = {}  #: the high watermarks of the last responses
         self.found: list[tuple[str, int, int]] = []  #: the records of the last response: key, offset, value
@@ -358,5 +359,6 @@ class Consumer(Client):
             self.positions[place] = max(self.positions[place], batch.last_offset + 1)
         self.found = found
         if found:
-            poll = Poll(self.name, self.committed, found, self.loop.now)
+            poll = Poll(self.name, self.committed, found, self.loop.now, self.moved)
             self.history.add(Operation(self.name, POLL, OK, start, self.loop.now, polls=[poll]))
+            self.moved = ""

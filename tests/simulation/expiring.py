@@ -11,8 +11,9 @@ from barnabas.errors import KafkaError, OffsetOutOfRange
 from barnabas.records.batch import batches
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
+from tests.history.anomaly import Anomaly
 from tests.history.checker import judge
-from tests.history.records import OK, History
+from tests.history.records import BEFORE, OK, History, Operation
 from tests.simulation.clients import REQUEST_MS, Client, Consumer, Place, Producer, check, somewhere
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.transactional import TransactionalProducer
@@ -30,6 +31,7 @@ OF_DELETION = frozenset({
 })  # fmt: skip
 """The anomalies that deletion explains. A replica that begins anew at a later offset does not know the producers of
 earlier records, so that it takes a retry for a new batch, as Apache Kafka's does."""
+PAST_OPEN = "past-open-transaction"
 
 
 def configs_of(chance: Random) -> dict[str, str]:
@@ -85,7 +87,34 @@ class Expiring:
 
     def problems(self) -> list[str]:
         """Returns what no correct broker could have caused."""
-        return self._lost + [str(each) for each in judge(self.history).anomalies if each.kind not in OF_DELETION]
+        return self._lost + [str(each) for each in unexplained(self.history)]
+
+
+def unexplained(history: History) -> list[Anomaly]:
+    """Returns the anomalies that deletion does not explain."""
+    return [
+        each
+        for each in judge(history).anomalies
+        if each.kind not in OF_DELETION and not (each.kind == PAST_OPEN and is_deleted(history, *each.operations))
+    ]
+
+
+def is_deleted(history: History, transaction: Operation, read: Operation) -> bool:
+    """Returns whether the records of the open transaction that was read past were deleted before.
+
+    A replica that truncates its log reads the producers anew from the records that are left, and does not learn of a
+    transaction whose records are deleted, as in Apache Kafka (``UnifiedLog.rebuildProducerState``).
+    """
+    first, last = position_of(history, read), read.polls[0].records[-1][1]
+    return not any(send.offset is not None and first <= send.offset < last for send in transaction.sends)
+
+
+def position_of(history: History, read: Operation) -> int:
+    """Returns the offset that a reader read from. Nothing above it was deleted."""
+    if read.polls[0].moved:
+        return read.polls[0].records[0][1]
+    before = [each for each in history.operations[: read.index] if each.process == read.process]
+    return before[-1].polls[0].records[-1][1] + 1 if before else 0
 
 
 class EarliestConsumer(Consumer):
@@ -105,6 +134,7 @@ class EarliestConsumer(Consumer):
                 earliest = 0
             if earliest > self.positions[place]:
                 self.positions[place] = self.begins_at = earliest
+                self.moved = BEFORE
                 return
         await super().read_failed(place, error)
 
