@@ -110,7 +110,7 @@ def is_deleted(history: History, transaction: Operation, read: Operation) -> boo
 
 
 def position_of(history: History, read: Operation) -> int:
-    """Returns the offset that a reader read from. Nothing above it was deleted."""
+    """Returns the offset that a reader read from: what is deleted at that moment is below it."""
     if read.polls[0].moved:
         return read.polls[0].records[0][1]
     before = [each for each in history.operations[: read.index] if each.process == read.process]
