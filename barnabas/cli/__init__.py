@@ -16,12 +16,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["serve"]:
-        gc.disable()  # the objects loaded so far are kept: collecting them costs 5 % of the start-up time
-        from barnabas.cli import serve
-
-        options = serve.read(given[1:])
-        if options is not None:
-            return serve.serve(options)
+        exit_code = _serve(given[1:])
+        if exit_code is not None:
+            return exit_code
     from barnabas.cli import commands
 
     return commands.run(given)
+
+
+def _serve(arguments: list[str]) -> int | None:
+    """Runs a broker without click, and returns the exit code; None if click is needed to print help or an error."""
+    gc.disable()  # the objects loaded so far are kept: collecting them costs 5 % of the start-up time
+    try:
+        from barnabas.cli import serve
+
+        options = serve.read(arguments)
+        return None if options is None else serve.serve(options)
+    finally:
+        gc.enable()  # a broker that is ready has done so already

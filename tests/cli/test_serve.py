@@ -1,6 +1,7 @@
 """``barnabas serve``: its options, and its process."""
 
 import ast
+import gc
 import json
 import re
 import signal
@@ -97,6 +98,12 @@ def test_a_mistake_stops_the_start_with_one_line(capsys, arguments, said):
     captured = capsys.readouterr()
     assert re.fullmatch(rf"Error: {said}.*\n", captured.err)
     assert captured.out == ""
+
+
+@pytest.mark.parametrize("argument", ["--help", "--log-level=loud", "--no-such-option"])
+def test_the_garbage_collector_is_on_after_a_command_that_started_no_broker(capsys, argument):
+    main(["serve", argument])
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize(
