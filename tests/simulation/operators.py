@@ -44,16 +44,22 @@ class Operator(Client):
             voter = self.random.choice(voters)
             await self._insist(self._removal(self.cluster.voters[voter]), VoterNotFound)
             await self.pause(RATE_S)
-            if self.cluster.nodes[voter].role == CONTROLLER and self.random.random() < EMPTY_DISK:
+            if self._may_replace_disk(voter) and self.random.random() < EMPTY_DISK:
                 await self._replace_disk(voter)
             await self._insist(self._addition(self.cluster.voters[voter]), DuplicateVoter)
             await self.pause(RATE_S)
         await self._verify(set(voters))
 
-    async def _replace_disk(self, node_id: int) -> None:
-        """Starts a node that is no voter on an empty disk, however often that fails. Brokers keep theirs: others may
-        need its replicas.
+    def _may_replace_disk(self, node_id: int) -> bool:
+        """Returns whether a controller's disk may be lost. Brokers keep theirs: others may need its replicas. So does
+        a controller that a late request may add with this disk: the voter would be one that exists no more.
         """
+        directory_id = self.cluster.voters[node_id].directory_id
+        late = {each.voter_directory_id for each in self.unanswered if isinstance(each, AddRaftVoterRequest)}
+        return self.cluster.nodes[node_id].role == CONTROLLER and directory_id not in late
+
+    async def _replace_disk(self, node_id: int) -> None:
+        """Starts a node that is no voter on an empty disk, however often that fails."""
         node = self.cluster.nodes[node_id]
         self.cluster.network.say(f"{node_id} gets an empty disk")
         node.kill(power_cut=False)
