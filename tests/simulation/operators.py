@@ -52,7 +52,7 @@ class Operator(Client):
 
     def _may_replace_disk(self, node_id: int) -> bool:
         """Returns whether a controller's disk may be lost. Brokers keep theirs: others may need its replicas. So does
-        a controller that a late request may add with this disk: the voter would be one that exists no more.
+        a controller that a late request may add: the voter would have the directory of a disk that is gone.
         """
         directory_id = self.cluster.voters[node_id].directory_id
         late = {each.voter_directory_id for each in self.unanswered if isinstance(each, AddRaftVoterRequest)}
