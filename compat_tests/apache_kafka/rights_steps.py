@@ -601,6 +601,16 @@ SOME_ACLS = ask(
         )
     ],
 )
+SOME_IN_FORCE = ask(
+    "DescribeAcls",
+    v=3,
+    quiet=True,
+    until=("Resources.0.ResourceType", GROUP),
+    **(ANY_ACL | {"ResourceTypeFilter": GROUP, "ResourceNameFilter": "~t"}),
+)
+"""Waits for the last of SOME_ACLS: Apache Kafka's controller answers CreateAcls before its broker's authorizer has the
+ACLs, and AclPublisher adds one after the other, in the order of the request."""
+
 UNREADABLE = ("ResourceType", "ResourcePatternType", "Operation", "PermissionType")
 
 ABOUT_ACLS = [
@@ -621,7 +631,11 @@ ABOUT_ACLS = [
         versions="3",
     ),
     scenario(
-        "every filter", "DescribeAcls", SOME_ACLS, *(ask("DescribeAcls", **each) for each in filters(*OF_FILTERS))
+        "every filter",
+        "DescribeAcls",
+        SOME_ACLS,
+        SOME_IN_FORCE,
+        *(ask("DescribeAcls", **each) for each in filters(*OF_FILTERS)),
     ),
     scenario(
         "a code of 0",

@@ -73,6 +73,8 @@ def test_there_and_back(kafka_jars: Path, tmp_path: Path) -> None:
         gone = {**ANY_ACL, "ResourceNameFilter": "orders", "PatternTypeFilter": 3}
         changes = [ask("DeleteAcls", v=3, quiet=True, Filters=[gone])]
         changes.append(ask("CreateAcls", v=3, quiet=True, Creations=[acl(TOPIC, READ, "new", host="*")]))
+        there = ANY_ACL | {"ResourceNameFilter": "new"}
+        changes.append(ask("DescribeAcls", v=3, quiet=True, until=("Resources.0.ResourceName", "new"), **there))
         played(theirs, *changes)
         last = played(theirs, ALL_ACLS, REFUSED)
     with running(ours):
