@@ -6,6 +6,7 @@ Knows nothing of faults. It comes back with another disk.
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from barnabas.api_handlers.forwarding import TIMEOUT_MS
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
@@ -26,6 +27,7 @@ class SpareBroker(Client):
         super().__init__(*args)
         self.places = places
         self.node = self.cluster.add_broker(self.random)
+        self.late_until = 0.0  #: the time from which on no unanswered request can unregister it any more
 
     async def run(self) -> None:
         while not self.is_stopping:
@@ -38,6 +40,7 @@ class SpareBroker(Client):
             if self.is_stopping:
                 return
             await self._leave()
+            await self._until(self._is_nothing_late)
 
     async def _start(self) -> None:
         """Starts it on an empty disk, however often that fails."""
@@ -101,12 +104,19 @@ class SpareBroker(Client):
         return not mine
 
     async def _is_unregistered(self) -> bool:
-        check(
-            (
-                await self.ask(self.random.choice(self.brokers), UnregisterBrokerRequest(broker_id=self.node.id))
-            ).error_code
-        )
+        """Unregisters it. A node that was cut off may pass an unanswered request on after the next registration. The
+        request names no broker epoch, so the controller would unregister the new broker.
+        """
+        try:
+            answer = await self.ask(self.random.choice(self.brokers), UnregisterBrokerRequest(broker_id=self.node.id))
+        except KafkaError:
+            self.late_until = self.cluster.loop.now + TIMEOUT_MS / 1000
+            raise
+        check(answer.error_code)
         return True
+
+    async def _is_nothing_late(self) -> bool:
+        return self.cluster.loop.now >= self.late_until
 
     async def _move(self, place: Place, replicas: list[int]) -> None:
         kind = AlterPartitionReassignmentsRequest.ReassignableTopic
