@@ -203,18 +203,24 @@ class Producer(Client):
     """An idempotent producer with up to five batches in flight for each partition, which are repeated in order.
 
     Batches with an unknown outcome are given up with the following ones, and a new producer id is used: so no record is
-    sent with two ids, and a duplicate in a log is a fault of the brokers.
+    sent with two ids, and a duplicate in a log is a fault of the brokers. Each partition gets a batch, if only after
+    the faults have ended.
     """
 
     def __init__(self, *args: Any, places: list[Place], values: Callable[[], int], rate: float = 0.25) -> None:
         super().__init__(*args)
         self.places, self.values, self.rate = places, values, rate
+        self._begun: set[Place] = set()  # the partitions for which there was a batch
 
     async def run(self) -> None:
         await asyncio.gather(*(self._produce(place) for place in self.places))
 
+    def _is_done(self, place: Place) -> bool:
+        """Returns whether there are no further batches for the partition."""
+        return self.is_stopping and place in self._begun
+
     async def _produce(self, place: Place) -> None:
-        while not self.is_stopping:
+        while not self._is_done(place):
             try:
                 request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
                 answer = await self.ask(self.random.choice(self.brokers), request)
@@ -228,8 +234,9 @@ class Producer(Client):
         pending: deque[Pending] = deque()
         sequence = 0
         give_up = self.loop.now + GIVE_UP_S
-        while pending or not self.is_stopping:
-            while len(pending) < IN_FLIGHT and not self.is_stopping and (not pending or self.random.random() < 0.5):
+        while pending or not self._is_done(place):
+            while len(pending) < IN_FLIGHT and not self._is_done(place) and (not pending or self.random.random() < 0.5):
+                self._begun.add(place)
                 pending.append(self._batch(place, producer_id, epoch, sequence))
                 sequence += len(pending[-1].operation.sends)
             before = len(pending)
