@@ -176,6 +176,7 @@ class Broker(Node):
     def _registered(self, done: Done) -> None:
         self._is_registered = True
         self.hosting.registered()
+        self._register_directories()
         self._report_directories()
         self.coordinators.start()
         self.metadata.snapshots.spare_the_next_start()
@@ -230,9 +231,17 @@ class Broker(Node):
         own = image.brokers.get(self.node_id)
         if self._is_registered and own is not None:
             has_upgraded = METADATA_VERSION in delta.features
-            if has_upgraded and image.metadata_version >= DIRECTORIES and not own.log_dirs:
-                self.lifecycle.register_again()  # the new version records them (``BrokerRegistrationTracker``)
+            if has_upgraded:
+                self._register_directories()
             self._report_directories(None if has_upgraded else delta)
+
+    def _register_directories(self) -> None:
+        """Registers the broker again if its registration lacks the directories, which an older version does not record.
+
+        The version may have been raised before the broker was registered, or unfenced (``BrokerRegistrationTracker``).
+        """
+        if self.image.metadata_version >= DIRECTORIES and not self.image.brokers[self.node_id].log_dirs:
+            self.lifecycle.register_again()
 
     def _hosted(self) -> None:
         """Reports the directories of replicas that have got their logs after the metadata had changed."""

@@ -99,13 +99,18 @@ class Lifecycle:
         self._register()
 
     def register_again(self) -> None:
-        """Registers the same incarnation again, since a registration has more fields at a higher metadata.version."""
-        self._channel.send(self._registration, self._answered_again)
+        """Registers the same incarnation again, since a registration has more fields at a higher metadata.version.
+
+        Repeats that until the controller accepts it.
+        """
+        if self.state is not State.SHUTTING_DOWN:
+            self._channel.send(self._registration, self._answered_again)
 
     def _answered_again(self, response: BrokerRegistrationResponse | None, error: KafkaError | None) -> None:
         error = error if response is None else error_of(response.error_code)
         if error is not None:
             logger.warning("Cannot register broker %d again: %s", self._node_id, error)
+            self._scheduler.call_later(self._settings()["broker.heartbeat.interval.ms"] / 1000, self.register_again)
         else:
             assert response is not None
             self.epoch = response.broker_epoch

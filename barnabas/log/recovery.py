@@ -140,6 +140,10 @@ class _Loader:
             if self.epochs.epoch_of(self.last_offset) > self.last_epoch != leader_epochs.UNDEFINED:
                 self.recover_epochs(first, log_start_offset)
             clean = False
+        if self.has_lost_epochs(log_start_offset):
+            self.epochs.entries = []
+            self.recover(0, log_start_offset)
+            clean = False
         if self.next_offset < log_start_offset:
             logger.warning(
                 "%s ends at offset %d, below its log start offset %d: deleting all segments",
@@ -273,6 +277,16 @@ class _Loader:
             return True
         finally:
             segment.close()
+
+    def has_lost_epochs(self, log_start_offset: int) -> bool:
+        """Returns whether there are records, and all epochs start at the log's end or later.
+
+        A log start offset at the log's end took the first epoch with it, into ``leader-epoch-checkpoint``, and was lost
+        in a crash before its own checkpoint. Without an epoch a follower truncates its log to the high watermark, as
+        Apache Kafka's does.
+        """
+        entries = self.epochs.entries
+        return bool(entries) and entries[0][1] >= self.next_offset > log_start_offset
 
     def recover(self, first: int, log_start_offset: int) -> None:
         """Checks the segments from number ``first`` on, and cuts the log at the first damage."""

@@ -192,3 +192,22 @@ def test_a_higher_metadata_version_is_registered_for(node):
     node.lifecycle.register_again()
     node.controller.answer(broker_epoch=EPOCH + 9)
     assert (node.lifecycle.epoch, node.state) == (EPOCH + 9, State.RUNNING)
+
+
+@pytest.mark.parametrize("failure", [{"error": NetworkException()}, {"error_code": DuplicateBrokerRegistration.code}])
+def test_a_refused_registration_for_a_higher_metadata_version_is_repeated(node, failure):
+    node.running()
+    node.lifecycle.register_again()
+    node.controller.answer(**failure)
+    node.clock.advance(2)
+    requests = [request for request, _ in node.controller.sent if isinstance(request, BrokerRegistrationRequest)]
+    assert len(requests) == 1
+
+
+def test_a_stopped_broker_does_not_register_again(node):
+    node.running()
+    node.lifecycle.register_again()
+    node.lifecycle.stop()
+    node.controller.answer(error=NetworkException())
+    node.clock.advance(60)
+    assert node.controller.sent == []

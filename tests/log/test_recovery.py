@@ -455,6 +455,27 @@ def test_a_log_start_offset_above_the_end(tool, caplog):
     assert tool.open().log_end_offset == 1001
 
 
+@pytest.mark.parametrize("recovery_point", [0, 25], ids=["all", "nothing"])
+def test_a_log_start_offset_at_the_end_that_a_kill_has_lost(tool, recovery_point):
+    """Its epoch is in the file, and the log has its records again: a follower must not truncate them all."""
+    log = filled(tool)
+    before = log.leader_epochs.entries
+    log.delete_records_before(25)
+    assert log.leader_epochs.entries == [(2, 25)]
+    again = tool.open(recovery_point=recovery_point, segment_bytes=500)
+    assert (again.log_start_offset, again.log_end_offset) == (0, 25)
+    assert again.leader_epochs.entries == before
+    assert tool.open(recovery_point=25, segment_bytes=500).leader_epochs.entries == before
+
+
+def test_an_epoch_without_records_after_older_ones_without_epochs(tool):
+    log = tool.create()
+    tool.append(log, 5, epoch=-1)
+    log.leader_epochs.assign(3, 5)
+    again = tool.open(recovery_point=5)
+    assert (again.log_end_offset, again.leader_epochs.entries) == (5, [])
+
+
 def test_an_empty_directory(tool):
     tool.files.makedirs(tool.directory)
     log = tool.open()

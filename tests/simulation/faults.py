@@ -239,6 +239,8 @@ class Faults:
             while not starting.done() and node.life is life:
                 await asyncio.sleep(0.05)
             if node.life is not life:
+                if starting.done():
+                    starting.exception()  # for which :meth:`watch` has killed it
                 await asyncio.sleep(RETRY_S)
             elif (error := starting.exception()) is not None:
                 self.network.say(f"{node.id} cannot start: {error!r}")
