@@ -173,8 +173,15 @@ class Admin(Client):
 
     async def lower(self, feature: str, level: int = 0) -> None:
         """Lowers a feature to a level."""
+        await self._update(feature, level, DOWNGRADE)
+
+    async def raise_to(self, feature: str, level: int) -> None:
+        """Raises a feature to a level."""
+        await self._update(feature, level, UPGRADE)
+
+    async def _update(self, feature: str, level: int, upgrade_type: int) -> None:
         update = UpdateFeaturesRequest.FeatureUpdateKey(
-            feature=feature, max_version_level=level, upgrade_type=DOWNGRADE
+            feature=feature, max_version_level=level, upgrade_type=upgrade_type
         )
         request = UpdateFeaturesRequest(timeout_ms=REQUEST_MS, feature_updates=[update])
         await self._repeat(request, lambda answer: answer.error_code)

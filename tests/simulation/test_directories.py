@@ -6,7 +6,9 @@ from random import Random
 
 import pytest
 
+from barnabas.cluster.features import DIRECTORIES, ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION
 from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from tests.history.records import History
 from tests.simulation.clients import Admin
 from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
@@ -149,3 +151,35 @@ def test_a_node_goes_on_without_a_directory_and_gets_it_back(cluster):
         await until(lambda: all(1 in each.image.isr for each in partitions(other)))
 
     cluster.loop.run_until_complete(run())
+
+
+def test_a_version_that_is_raised_before_a_broker_is_unfenced_records_its_directories():
+    cluster = SimulatedCluster(
+        SimulatedLoop(), Random(1), (CONTROLLER, *(BROKER,) * 2),
+        levels={METADATA_VERSION: DIRECTORIES - 1, ELIGIBLE_LEADER_REPLICAS: 0},
+    )  # fmt: skip
+
+    def late_heartbeats(stream, data):
+        is_heartbeat = int.from_bytes(data[4:6]) == BrokerHeartbeatRequest.api_key and not stream.is_accepted
+        return 2.0 if is_heartbeat and stream.life.name == "2" else 0.0
+
+    async def run():
+        await cluster.start()
+        node = cluster.nodes[2]
+        node.kill(power_cut=False)
+        cluster.network.late_rules.append(late_heartbeats)
+        starting = node.start()
+        await until(lambda: getattr(node.process, "node", None) is not None and node.process.node.epoch >= 0)
+        broker = node.process.node
+        admin = Admin("admin", cluster, History(), Random(2))
+        await of(admin, admin.raise_to(METADATA_VERSION, DIRECTORIES))
+        await until(lambda: broker.image.metadata_version == DIRECTORIES)
+        assert not broker.image.brokers[2].log_dirs
+        assert not node.is_running
+        cluster.network.late_rules.clear()
+        await starting
+        await until(lambda: broker.image.brokers[2].log_dirs and broker.image.brokers[1].log_dirs)
+
+    cluster.loop.run_until_complete(asyncio.wait_for(run(), 300))
+    cluster.close()
+    cluster.loop.close()
