@@ -98,6 +98,9 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
         appended: Callable[[], object] | None = None,
     ) -> None:
         """Appends the records of a group as one batch, in the producer's transaction if there is one."""
+        if not records:
+            context.when_written(written)
+            return
         now_ms = self._node.clock.time_ms()
         of_producer = producer or NO_PRODUCER
         batch = build_batch(

@@ -31,6 +31,9 @@ class Partition(Protocol):
     def append(self, batch: RecordBatch, now_ms: int, *, acks: int, by_coordinator: bool) -> Appended:
         """Appends the batch. :raises KafkaError: the partition does not take it"""
 
+    def is_safe(self, offset: int, acks: int) -> bool:
+        """Returns whether everything below ``offset`` is safe."""
+
     def when_safe(self, offset: int, acks: int, done: Done) -> None:
         """Calls ``done`` when everything below ``offset`` is safe, in the order of the log."""
 

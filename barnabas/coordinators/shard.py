@@ -160,8 +160,24 @@ class ShardContext(Generic[S]):
             return
         if appended is not None:
             appended(last_offset)
-        waiting = Waiting(self, written)
-        self.partition.when_safe(last_offset + 1, ACKS_ALL, waiting.safe)
+        self._wait(last_offset + 1, written)
+
+    def when_written(self, done: Done) -> None:
+        """Calls ``done`` when everything that was appended before is safe, which it mostly is at once.
+
+        For responses that write nothing: the state in them may not be safe yet (``CoordinatorRuntime``'s
+        ``waitForPendingWrites``).
+        """
+        if self.state is not State.ACTIVE:
+            done(NotCoordinator())
+        elif self.partition.is_safe(end := self.partition.log.log_end_offset, ACKS_ALL):
+            done(None)
+        else:
+            self._wait(end, done)
+
+    def _wait(self, offset: int, done: Done) -> None:
+        waiting = Waiting(self, done)
+        self.partition.when_safe(offset, ACKS_ALL, waiting.safe)
         if not waiting.is_done:
             waiting.expire_in(self._write_timeout_ms() / 1000)
 

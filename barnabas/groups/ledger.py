@@ -33,7 +33,7 @@ class Write(Protocol):
     """Appends records of a group as one batch, as part of the producer's transaction if there is a producer.
 
     ``appended`` is called at once when the records are in the log, before any other append. ``written`` is called when
-    they are durable, in the order of the log.
+    they are durable, in the order of the log; without records, when all that was appended before is.
     """
 
     def __call__(
@@ -68,10 +68,10 @@ class Ledger:
         """Appends the records as one batch, applies them in order, and calls ``done`` when they are durable.
 
         Records that cannot be appended are not applied: ``done`` gets the error, and nothing has changed. Without
-        records ``done`` is called at once.
+        records ``done`` is called when earlier ones are durable: what the client is told may rest on them.
         """
         if not records:
-            done(None)
+            self._write(group_id, (), done)
             return
         encoded = [(encode_key(key), None if value is None else _encoded(value)) for key, value in records]
         self._write(group_id, encoded, done, None, lambda: self._apply_all(records))

@@ -222,6 +222,40 @@ def test_a_write_that_the_replicas_do_not_get_in_time():
     assert errors == [CoordinatorNotAvailable]
 
 
+def test_a_response_waits_for_what_is_being_written_and_for_nothing_else():
+    node = Node()
+    node.elect(0)
+    partition = node.partitions[0]
+    with_follower = IMAGE._replace(replicas=(1, 2), isr=(1, 2), directories=(bytes(16),) * 2, leader_epoch=1)
+    shard, done = node.runtime.shard("0:"), []
+    partition.become_leader(with_follower)
+    shard.context.when_written(lambda error: done.append("before"))
+    assert done == ["before"]
+    shard.add("0:a", 1, lambda error: done.append("write"))
+    shard.context.when_written(lambda error: done.append("after"))
+    assert done == ["before"]
+    partition.become_leader(with_follower._replace(isr=(1,), partition_epoch=1))
+    assert done == ["before", "write", "after"]
+
+
+def test_a_response_does_not_wait_for_ever():
+    node = Node()
+    node.elect(0)
+    with_follower = IMAGE._replace(replicas=(1, 2), isr=(1, 2), directories=(bytes(16),) * 2, leader_epoch=1)
+    node.partitions[0].become_leader(with_follower)
+    node.add("0:a", 1)
+    shard, errors = node.runtime.shard("0:"), []
+    node.clock.advance(1)
+    shard.context.when_written(lambda error: errors.append(kind(error)))
+    node.clock.advance(4.9)
+    assert errors == []
+    node.clock.advance(0.2)
+    assert errors == [CoordinatorNotAvailable]
+    node.resign(0)
+    shard.context.when_written(lambda error: errors.append(kind(error)))
+    assert errors == [CoordinatorNotAvailable, NotCoordinator]
+
+
 def test_what_becomes_safe_after_a_stop_is_not_answered_as_if_it_had_before():
     node = Node(flush_messages=1)
     node.elect(0)

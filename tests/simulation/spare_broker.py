@@ -101,7 +101,15 @@ class SpareBroker(Client):
         ]
         for place in mine:
             await self._move(place, self.random.sample(self.brokers, len(self.brokers)))
-        return not mine
+        return not mine and not self._has_replicas()
+
+    def _has_replicas(self) -> bool:
+        """Returns whether a node knows of a replica on it. The one that was asked may lag: it would be killed as the
+        only replica in sync.
+        """
+        servers = [node.server for node in self.cluster.nodes.values() if node.server is not None]
+        topics = [topic for server in servers for topic in server.node.image.topics_by_id.values()]
+        return any(self.node.id in part.replicas for topic in topics for part in topic.partitions.values())
 
     async def _is_unregistered(self) -> bool:
         """Unregisters it. A node that was cut off may pass an unanswered request on after the next registration. The

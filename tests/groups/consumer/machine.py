@@ -89,11 +89,12 @@ class Machine:
         producer: Any = None,
         appended: Callable[[], object] = lambda: None,
     ) -> None:
-        if self.is_broken:
+        if records and self.is_broken:
             written(NotEnoughReplicas())
             return
-        self.log.append(list(records))
-        self.on_batch(records)
+        if records:
+            self.log.append(list(records))
+            self.on_batch(records)
         appended()
         if self.held is None:
             written(None)

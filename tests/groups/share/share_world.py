@@ -176,7 +176,7 @@ class World:
         )
 
     def write(self, group_id, records, written, producer=None, appended=lambda: None) -> None:
-        if self.is_broken:
+        if records and self.is_broken:
             self.say("log: refused")
             written(NotEnoughReplicas())
             return

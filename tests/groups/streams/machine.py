@@ -128,7 +128,7 @@ class World(Speaker):
     # ---------------------------------------------------------------- around
 
     def write(self, group_id, records, written, producer=None, appended=None) -> None:
-        if self.is_broken:
+        if records and self.is_broken:
             self.say("log: refused")
             written(NotEnoughReplicas())
             return
