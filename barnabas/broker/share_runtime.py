@@ -45,6 +45,7 @@ class ShareRuntime(CoordinatorRuntime[ShareShard]):
             self._node.clock,
             context.deadlines,
             append=partial(self._append, context),
+            when_written=context.when_written,
             has_partition=self._has_partition,
             prune=partial(self._prune, context),
         )

@@ -62,6 +62,9 @@ Append = Callable[[bytes, bytes | None, Callable[[int], object], Written], objec
 The first callback is called with its offset as soon as it is in the log; the second when it is safe, or with the error.
 """
 
+WhenWritten = Callable[[Written], object]
+"""Calls back when all records that were appended before are safe."""
+
 
 class ShareShard:
     """The share states of one partition. Every command names one that this partition keeps, or would keep.
@@ -76,6 +79,7 @@ class ShareShard:
         deadlines: Deadlines,
         *,
         append: Append,
+        when_written: WhenWritten,
         has_partition: Callable[[bytes, int], bool],
         prune: Callable[[int], bool],
     ) -> None:
@@ -88,6 +92,7 @@ class ShareShard:
         self._cold_after = config.share_coordinator_cold_partition_snapshot_interval_ms
         self._clock = clock
         self._append = append
+        self._when_written = when_written
         self._has_partition = has_partition
         self._prune = prune
         self._states: dict[SharePartitionKey, StoredState] = {}
@@ -133,7 +138,7 @@ class ShareShard:
         if refusal is not None:
             reply(refusal)
         elif leader_epoch in (NO_EPOCH, stored.max_leader_epoch):
-            reply(Outcome(None, state=stored.state))
+            self._reply_when_written(Outcome(None, state=stored.state), reply)
         else:
             state = stored.state
             pair = self._change(key, stored, leader_epoch, state.start_offset, state.delivery_complete_count, ())
@@ -186,8 +191,10 @@ class ShareShard:
     def delete(self, key: SharePartitionKey, reply: Reply) -> None:
         """DeleteShareGroupState: deletes the state, if there is one."""
         refusal = self._refuse(key) or self._refuse_unknown(key)
-        if refusal is not None or key not in self._states:
-            reply(refusal or Outcome(None))
+        if refusal is not None:
+            reply(refusal)
+        elif key not in self._states:
+            self._reply_when_written(Outcome(None), reply)
         else:
             self._commit(key, records.tombstone(key), Outcome(None), reply)
 
@@ -291,6 +298,10 @@ class ShareShard:
             lambda offset: self._apply(pair, offset),
             lambda error: reply(outcome if error is None else Outcome(error)),
         )
+
+    def _reply_when_written(self, outcome: Outcome, reply: Reply) -> None:
+        """Replies when the state that the outcome rests on is safe (``waitForPendingWrites``)."""
+        self._when_written(lambda error: reply(outcome if error is None else Outcome(error)))
 
     def _apply(self, pair: tuple[object, object], offset: int) -> None:
         """Applies a record that is in the log: just appended, or replayed."""

@@ -81,6 +81,7 @@ class World(Speaker):
             self.clock,
             deadlines,
             append=partial(self.append, index),
+            when_written=partial(self.when_written, index),
             has_partition=lambda topic, index: topic in map(topic_id, self.topics) and index in PARTITIONS,
             prune=partial(self.prune, index),
         )
@@ -103,6 +104,13 @@ class World(Speaker):
         else:
             written = self.runtime.guarded(written, index)
             self.held.append((index, offset, lambda: written(None)))
+
+    def when_written(self, index, done) -> None:
+        if any(index == each for each, _, _ in self.held or ()):
+            done = self.runtime.guarded(done, index)
+            self.held.append((index, len(self.log[index]), lambda: done(None)))
+        else:
+            done(None)
 
     def record(self, record_key: bytes, value: bytes | None) -> str:
         key = decode_key(record_key)
