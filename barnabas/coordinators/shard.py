@@ -102,6 +102,8 @@ class ShardContext(Generic[S]):
         self.state = State.LOADING
         self.deferred: list[Callable[[S], object]] = []
         """What is to be done once the shard is active."""
+        self._written = 0
+        """The end of what this node has appended, or has loaded before it was replicated."""
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.index}"
@@ -110,6 +112,8 @@ class ShardContext(Generic[S]):
 
     def activate(self) -> None:
         self.state = State.ACTIVE
+        log = self.partition.log
+        self._written = log.log_end_offset if log.log_end_offset > log.high_watermark else 0
         self.shard.loaded()
         deferred, self.deferred = self.deferred, []
         for command in deferred:
@@ -158,22 +162,23 @@ class ShardContext(Generic[S]):
             logger.warning("%s: cannot append: %s", self, error)
             written(coordinators_error(error))
             return
+        self._written = last_offset + 1
         if appended is not None:
             appended(last_offset)
         self._wait(last_offset + 1, written)
 
     def when_written(self, done: Done) -> None:
-        """Calls ``done`` when everything that was appended before is safe, which it mostly is at once.
+        """Calls ``done`` when everything that was written before is safe, which it mostly is at once.
 
         For responses that write nothing: the state in them may not be safe yet (``CoordinatorRuntime``'s
         ``waitForPendingWrites``).
         """
         if self.state is not State.ACTIVE:
             done(NotCoordinator())
-        elif self.partition.is_safe(end := self.partition.log.log_end_offset, ACKS_ALL):
+        elif self.partition.is_safe(self._written, ACKS_ALL):
             done(None)
         else:
-            self._wait(end, done)
+            self._wait(self._written, done)
 
     def _wait(self, offset: int, done: Done) -> None:
         waiting = Waiting(self, done)

@@ -25,6 +25,11 @@ def node():
     return Node()
 
 
+def of_two(**changes):
+    """Returns the state of a partition with a follower in sync."""
+    return IMAGE._replace(replicas=(1, 2), isr=(1, 2), directories=(bytes(16),) * 2, **changes)
+
+
 def written(node, index, *numbers):
     """That many batches in the log of a partition, by an earlier leader."""
     node.elect(index)
@@ -210,7 +215,7 @@ def test_a_write_that_the_replicas_do_not_get_in_time():
     node = Node()
     node.elect(0)
     partition = node.partitions[0]
-    with_follower = IMAGE._replace(replicas=(1, 2), isr=(1, 2), directories=(bytes(16),) * 2, leader_epoch=1)
+    with_follower = of_two(leader_epoch=1)
     partition.become_leader(with_follower)
     errors = node.add("0:a", 1)
     node.clock.advance(4.9)
@@ -226,7 +231,7 @@ def test_a_response_waits_for_what_is_being_written_and_for_nothing_else():
     node = Node()
     node.elect(0)
     partition = node.partitions[0]
-    with_follower = IMAGE._replace(replicas=(1, 2), isr=(1, 2), directories=(bytes(16),) * 2, leader_epoch=1)
+    with_follower = of_two(leader_epoch=1)
     shard, done = node.runtime.shard("0:"), []
     partition.become_leader(with_follower)
     shard.context.when_written(lambda error: done.append("before"))
@@ -238,10 +243,40 @@ def test_a_response_waits_for_what_is_being_written_and_for_nothing_else():
     assert done == ["before", "write", "after"]
 
 
+def test_a_response_waits_for_what_was_loaded_and_is_not_replicated():
+    node = Node()
+    node.elect(0)
+    partition = node.partitions[0]
+    partition.become_leader(of_two(leader_epoch=1))
+    node.add("0:a", 1)
+    node.resign(0)
+    partition.become_leader(of_two(leader_epoch=3))
+    node.runtime.elect(0, 3)
+    node.settle()
+    assert node.sums(0) == {"0:a": 1}
+    done = []
+    node.runtime.shard("0:").context.when_written(done.append)
+    assert done == []
+    partition.become_leader(of_two(leader_epoch=3)._replace(isr=(1,), partition_epoch=1))
+    assert done == [None]
+
+
+def test_a_response_does_not_wait_for_a_flush_of_what_was_loaded():
+    node = Node(flush_messages=1)
+    node.elect(0)
+    node.add("0:a", 1)
+    node.resign(0)
+    node.elect(0)
+    node.settle()
+    done = []
+    node.runtime.shard("0:").context.when_written(done.append)
+    assert done == [None]
+
+
 def test_a_response_does_not_wait_for_ever():
     node = Node()
     node.elect(0)
-    with_follower = IMAGE._replace(replicas=(1, 2), isr=(1, 2), directories=(bytes(16),) * 2, leader_epoch=1)
+    with_follower = of_two(leader_epoch=1)
     node.partitions[0].become_leader(with_follower)
     node.add("0:a", 1)
     shard, errors = node.runtime.shard("0:"), []
