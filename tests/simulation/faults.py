@@ -140,13 +140,14 @@ class Faults:
         return undo
 
     def _is_left_to_the_forgetful(self, away: set[int]) -> bool:
-        """Returns whether no replica of a partition has all records, without these nodes."""
+        """Returns whether no replica of a partition has all records, without these nodes, and those that are not up."""
         if self._all_in_sync():
             self._forgetful = None
-        forgetful = self._forgetful
+        forgetful, brokers = self._forgetful, self.cluster.brokers()
+        away = away | (set(self.cluster.broker_ids) - brokers.keys())
         return forgetful is not None and any(
             forgetful in part.isr and set(part.isr) <= {*away, forgetful}
-            for broker in self.cluster.brokers().values()
+            for broker in brokers.values()
             for topic in broker.image.topics_by_id.values()
             for part in topic.partitions.values()
         )
@@ -206,14 +207,16 @@ class Faults:
             return None
         stopping = node.stop()
 
-        def start_again() -> None:
+        async def start_again() -> None:
+            while not stopping.done() and node.life is life and self.is_alone(node.id):
+                await asyncio.sleep(RETRY_S)
             release()
             if not stopping.done() and node.life is life:
                 self.network.say(f"{node.id} does not stop: it is killed")
                 node.kill(power_cut=False)
-            self.revive(node)
+            await self._revive(node)
 
-        return start_again
+        return lambda: self.do(start_again())
 
     def pause(self, fault: Fault, chance: Random) -> Undo | None:
         """Suspends a process, and resumes it (SIGSTOP, SIGCONT)."""

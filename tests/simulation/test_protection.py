@@ -46,6 +46,16 @@ def test_of_two_other_replicas_one_is_cut_off_at_a_time():
     assert faults.cut_off(3) is not None
 
 
+def test_a_broker_that_is_down_counts_as_cut_off():
+    cluster = Cluster(1, 2, 3)
+    faults = cluster.faults()
+    faults.forgets(2)
+    cluster.nodes[3].server = None
+    assert faults.cut_off(1) is None
+    cluster.nodes[3].server = Of()
+    assert faults.cut_off(1) is not None
+
+
 def test_no_disk_forgets_while_another_node_is_cut_off():
     faults = Cluster(1, 2, 3).faults()
     undo = faults.cut_off(1)

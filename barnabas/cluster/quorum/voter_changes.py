@@ -110,17 +110,21 @@ class VoterChanges:
     # ------------------------------------------------------------ events of the leader
 
     def committed(self) -> None:
-        """Completes the change that the high watermark has passed."""
-        pending, high_watermark = self._pending, self._leader.high_watermark
-        if (
-            pending is None
-            or pending.last_offset is None
-            or high_watermark is None
-            or high_watermark <= pending.last_offset
-        ):
+        """Completes the change that the high watermark has passed. A leader that is no voter any more resigns.
+
+        It resigns even if its removal took longer than the request for it. Apache Kafka's leader goes on then, since
+        only the request in progress has it resign (``RemoveVoterHandler.highWatermarkUpdated``); it cannot be added
+        again, as a leader is no observer that has caught up.
+        """
+        high_watermark = self._leader.high_watermark
+        if high_watermark is None:
             return
-        self._end(None)
-        if self._leader.key.node_id not in voters_of(self._leader.latest_voters()[1]):
+        if self._pending is not None and self._pending.last_offset is not None:
+            if high_watermark <= self._pending.last_offset:
+                return
+            self._end(None)
+        offset, kraft = self._leader.latest_voters()
+        if kraft.voters is not None and offset < high_watermark and self._leader.key.node_id not in voters_of(kraft):
             self._leader.resign_soon()
 
     def lost(self) -> None:

@@ -238,6 +238,21 @@ def test_a_leader_that_is_removed_resigns_when_that_is_committed(scene):
     assert (scene.answers, scene.leader.resigned) == ([None], 1)
 
 
+def test_a_leader_resigns_though_its_removal_took_longer_than_the_request(scene):
+    scene.remove(1)
+    scene.clock.advance(TIMEOUT_MS / 1000)
+    scene.changes.committed()  # the high watermark has not passed it
+    assert ([type(each) for each in scene.answers], scene.leader.resigned) == ([RequestTimedOut], 0)
+    scene.leader.commit(scene.changes)
+    assert (len(scene.answers), scene.leader.resigned) == (1, 1)
+
+
+def test_a_leader_without_voters_in_its_log_stays():
+    scene = Scene(kraft_of(version=0))
+    scene.leader.commit(scene.changes)
+    assert scene.leader.resigned == 0
+
+
 @pytest.mark.parametrize(
     ("kraft", "replica"),
     [(kraft_of(1, 2), key(3)), (kraft_of(1, 2), ReplicaKey(2, bytes(15) + b"9")), (kraft_of(1), key(1))],
