@@ -29,6 +29,7 @@ CONFIGS: Mapping[str, str] = {
     "controller.quorum.election.timeout.ms": "500",
     "controller.quorum.fetch.timeout.ms": "1000",
     "replica.lag.time.max.ms": "2000",
+    "replica.socket.timeout.ms": "5000",
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
     "request.timeout.ms": "5000",
     "default.replication.factor": "3",

@@ -319,11 +319,12 @@ class Faults:
         release = self.cut_off(*self.cluster.broker_ids)
         if release is None:
             return None
-        self.network.late, self.network.late_s = chance.choice([0.01, 0.1, 0.5]), chance.choice([0.05, 0.5, 3.0])
+        share, late_s = chance.choice([0.01, 0.1, 0.5]), chance.choice([0.05, 0.5, 3.0])
+        self.network.late, self.network.late_s = share, late_s
 
         def undo() -> None:
             self.network.late = 0.0
-            release()
+            self.loop.call_later(late_s, release)  # heartbeats may be on their way until then
 
         return undo
 

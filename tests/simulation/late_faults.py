@@ -81,7 +81,7 @@ def late_requests(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
 
     def stop() -> None:
         undo()
-        release()
+        faults.loop.call_later(seconds[1], release)  # the last one may be on its way until then
 
     return stop
 

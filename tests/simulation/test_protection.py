@@ -1,5 +1,6 @@
 """Faults leave no partition to a broker whose disk has lost records, since Kafka guarantees nothing then."""
 
+from random import Random
 from types import SimpleNamespace as Of
 
 from tests.simulation.faults import Faults
@@ -9,7 +10,9 @@ class Cluster:
     """Three brokers with one partition, whose metadata do not know yet that a broker is down."""
 
     def __init__(self, *replicas):
-        self.loop = self.network = Of()
+        self.later = []
+        self.network = Of()
+        self.loop = Of(call_later=lambda seconds, then: self.later.append((seconds, then)))
         self.broker_ids = [1, 2, 3]
         self.nodes = {each: Of(server=Of()) for each in self.broker_ids}
         partition = Of(replicas=replicas, isr=replicas)
@@ -62,4 +65,17 @@ def test_no_disk_forgets_while_another_node_is_cut_off():
     assert faults.may_forget(1)
     assert not faults.may_forget(2)
     undo()
+    assert faults.may_forget(2)
+
+
+def test_no_disk_forgets_while_late_heartbeats_are_on_their_way():
+    cluster = Cluster(1, 2, 3)
+    faults = cluster.faults()
+    undo = faults.delays(Of(), Random(1))
+    assert not faults.may_forget(2)
+    undo()
+    ((seconds, then),) = cluster.later
+    assert seconds == cluster.network.late_s
+    assert not faults.may_forget(2)
+    then()
     assert faults.may_forget(2)

@@ -131,7 +131,6 @@ class Observer:
         self._is_stepping = False
         self._attempt: object | None = None  # identifies the request in flight, or the snapshot that is being written
         self._timer: Timer | None = None
-        self._last_fetch = 0.0
         self._backing_off: dict[int, float] = {}
         self._complaints: set[str] = set()
 
@@ -248,7 +247,6 @@ class Observer:
             self._stored = state
         self._download = None
         self._backing_off.pop(leadership.leader_id, None)
-        self._last_fetch = self._clock.monotonic()
         self._announce(leadership)
 
     def _announce(self, leadership: Leadership) -> None:
@@ -303,20 +301,23 @@ class Observer:
             self._is_stepping = False
 
     def _target(self) -> int | None:
-        """Returns the node to send a request to; None while all of them are backing off."""
-        now = self._end_backoffs()
+        """Returns the node to send a request to; None while all of them are backing off.
+
+        It is the leader, even if it has not answered for long, or is none of the voters that this node's log has: a
+        controller that names it may be the only one that answers (KAFKA-19354). After each response of no use another
+        controller gets the next request.
+        """
+        self._end_backoffs()
         leader_id = self.leadership.leader_id
-        has_leader = leader_id != NO_NODE and leader_id not in self._backing_off
-        if has_leader and now - self._last_fetch < self._limits.fetch_timeout_ms / 1000:
+        if leader_id != NO_NODE and leader_id not in self._backing_off:
             return leader_id
         ready = [node_id for node_id in self._controllers.candidates if node_id not in self._backing_off]
         return self._random.choice(ready) if ready else None
 
-    def _end_backoffs(self) -> float:
-        """Forgets the backoffs that have ended. Returns the time."""
+    def _end_backoffs(self) -> None:
+        """Forgets the backoffs that have ended."""
         now = self._clock.monotonic()
         self._backing_off = {node_id: until for node_id, until in self._backing_off.items() if until > now}
-        return now
 
     def _wait(self) -> None:
         """Sets a timer to the end of the first backoff."""
@@ -429,8 +430,7 @@ class Observer:
         self._check_caught_up()
 
     def _fetched(self) -> bool:
-        self._last_fetch = self._clock.monotonic()
-        self.last_leader = LastLeader(self.leadership.leader_id, self._last_fetch)
+        self.last_leader = LastLeader(self.leadership.leader_id, self._clock.monotonic())
         self._complaints.clear()
         return True
 

@@ -213,11 +213,10 @@ class RaftVoter(Observer):
         self._is_active = False
         self._attempt = self._download = None  # responses of the earlier leader are ignored
         self._backing_off.clear()
-        self._last_fetch = self._clock.monotonic()
         if self.leadership.leader_id == self.node_id:
             self.last_leader = LastLeader()
         if found.leader_id not in (NO_NODE, self.node_id):
-            self.last_leader = LastLeader(found.leader_id, self._last_fetch)
+            self.last_leader = LastLeader(found.leader_id, self._clock.monotonic())
         self._announce(found)
         self.changes.lost()
         self._leader_log.forget()
