@@ -303,9 +303,8 @@ class Observer:
     def _target(self) -> int | None:
         """Returns the node to send a request to; None while all of them are backing off.
 
-        It is the leader, even if it has not answered for long, or is none of the voters that this node's log has: a
-        controller that names it may be the only one that answers (KAFKA-19354). After each response of no use another
-        controller gets the next request.
+        It is the leader, even if it has not answered for long, and is not among the voters in this node's log: the
+        others can only name it (KAFKA-19354). After a response of no use another controller gets the next request.
         """
         self._end_backoffs()
         leader_id = self.leadership.leader_id
