@@ -226,7 +226,7 @@ def upsertion(user: str, mechanism: str, password: str, **more: Any) -> dict[str
 
 
 def set_credentials(talk: Talk) -> None:
-    """Alice has both mechanisms, bob has one; waits until each can log in."""
+    """Alice has both mechanisms, bob has one."""
     for mechanism in MECHANISMS:
         users = [name for name in PASSWORDS if name == "alice" or mechanism == "SCRAM-SHA-256"]
         wanted = [upsertion(name, mechanism, PASSWORDS[name]) for name in users]

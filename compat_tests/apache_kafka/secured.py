@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUpsertion
 
 from .apache import ApacheKafka, KafkaUnavailable, free_port, jars
+from .sasl_pair import until_let_in
 
 SECURITY = "org.apache.kafka.common.security"
 SESSION_MS = 2000
@@ -92,6 +93,7 @@ def start(home: Path) -> Iterator[Secured]:
         user = UserScramCredentialUpsertion("me", ScramMechanism.SCRAM_SHA_512, "secret")
         assert admin.alter_user_scram_credentials([user]) == {"me": None}
         admin.close()
+        until_let_in(ports["SCRAM"], "SCRAM-SHA-512", "me", "secret")  # by then, the topic is there, too
         yield Secured(broker.bootstrap, *(f"127.0.0.1:{port}" for port in ports.values()), home)
 
 
