@@ -22,9 +22,9 @@ from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from benchmarks.cluster import HEAP, beside
 from benchmarks.measure import Row
-from compat_tests.apache_kafka.apache import free_port
 from compat_tests.apache_kafka.controller_script import Script
 from compat_tests.apache_kafka.mixed import APACHE, BARNABAS, CLUSTER_ID, Node
+from compat_tests.ports import free_port
 from tests.raw import Client
 
 TOPICS, PARTITIONS, REPLICAS = 10_000, 3, 3

@@ -13,8 +13,8 @@ import trustme
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from compat_tests.apache_kafka.apache import free_port
 from compat_tests.apache_kafka.load import Load
+from compat_tests.ports import free_port
 from compat_tests.running import environment
 from compat_tests.test_documents import ROOT
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.apache_kafka.apache import free_port
+from compat_tests.ports import free_port
 from compat_tests.test_documents import ROOT, commands, run_program, shapes
 
 BLOCK = re.compile(r"^```(?P<kind>python|console|properties)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)

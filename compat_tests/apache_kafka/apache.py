@@ -8,7 +8,6 @@ import contextlib
 import fcntl
 import functools
 import os
-import random
 import re
 import shutil
 import signal
@@ -21,6 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+
+from compat_tests.ports import free_port
 
 CURRENT, PREVIOUS = "4.3.1", "3.9.1"
 """The reference release, and the last one whose Java client still has the oldest versions."""
@@ -38,9 +39,6 @@ HEAP = ("-Xms512m", "-Xmx1g")
 
 ADDRESS = re.compile(r"//([^:,]+):(\d+)")
 """The host and the port of a listener."""
-
-CHANCE = random.SystemRandom()
-"""A separate source of randomness for each process: pytest gives all workers the same seed."""
 
 
 class KafkaUnavailable(Exception):
@@ -197,17 +195,6 @@ def run_java(
         timeout=timeout,
         check=False,
     )
-
-
-def free_port() -> int:
-    """Returns a free TCP port.
-
-    It is outside the range of ephemeral ports: other tests would take it while a node starts, or is down."""
-    while True:
-        port = CHANCE.randrange(10_000, 32_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 def answers(port: int, host: str = "127.0.0.1") -> bool:

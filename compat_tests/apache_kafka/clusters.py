@@ -15,8 +15,9 @@ from barnabas.config import BrokerConfig
 from barnabas.log.files import DiskFiles
 from barnabas.log.meta_properties import MetaProperties, write
 from barnabas.server.server import Server
+from compat_tests.ports import free_port
 
-from .apache import ApacheController, ApacheKafka, free_port
+from .apache import ApacheController, ApacheKafka
 
 CLUSTER_ID = base64.urlsafe_b64encode(b"a whole cluster.").decode().rstrip("=")
 CONTROLLER_ID, BROKER_ID = 1, 2

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from compat_tests.ports import free_port
 from compat_tests.running import environment
 
-from .apache import CURRENT, FLAGS, await_answers, errors_of, free_port, java_command, quick, run_java
+from .apache import CURRENT, FLAGS, await_answers, errors_of, java_command, quick, run_java
 
 APACHE, BARNABAS = "apache", "barnabas"
 CONTROLLER_ID = 100

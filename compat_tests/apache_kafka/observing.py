@@ -28,9 +28,10 @@ from barnabas.log.recovery import open_log
 from barnabas.peers.network import NetworkPeers
 from barnabas.records.batch import batches
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest as AlterConfigs
+from compat_tests.ports import free_port
 from compat_tests.running import BarnabasProcess
 
-from .apache import ApacheController, free_port
+from .apache import ApacheController
 
 BROKER_RESOURCE, SET = 4, 0
 NOT_CONTROLLER = 41

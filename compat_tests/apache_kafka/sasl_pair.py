@@ -17,9 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from compat_tests.ports import free_port
 from compat_tests.running import ALONE, BarnabasProcess
 
-from .apache import ApacheKafka, free_port
+from .apache import ApacheKafka
 from .play import Connection, Step, read_answer, request_frame
 
 MODULES = "org.apache.kafka.common.security"

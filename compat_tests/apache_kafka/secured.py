@@ -12,7 +12,9 @@ import trustme
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUpsertion
 
-from .apache import ApacheKafka, KafkaUnavailable, free_port, jars
+from compat_tests.ports import free_port
+
+from .apache import ApacheKafka, KafkaUnavailable, jars
 from .sasl_pair import until_let_in
 
 SECURITY = "org.apache.kafka.common.security"

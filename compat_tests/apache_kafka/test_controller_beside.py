@@ -19,9 +19,10 @@ from barnabas.log.meta_properties import read as read_meta_properties
 from barnabas.log.meta_properties import write as write_meta_properties
 from barnabas.server.server import Server
 from barnabas.wire.messages import metadata_records as records
+from compat_tests.ports import free_port
 from tests.raw import Client
 
-from .apache import ApacheController, free_port
+from .apache import ApacheController
 from .controller_script import TOPIC, Said, Script
 
 LOG = "__cluster_metadata-0"

@@ -14,9 +14,10 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from barnabas.cli import commands
+from compat_tests.ports import free_port
 from compat_tests.running import BarnabasProcess
 
-from .apache import ApacheKafka, errors_of, free_port
+from .apache import ApacheKafka, errors_of
 
 pytestmark = pytest.mark.xdist_group("several_brokers")  # it starts its own brokers
 

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from compat_tests.ports import free_port
 from compat_tests.running import environment
 from compat_tests.test_documents import ROOT, blocks, commands
 
-from .apache import CURRENT, await_answers, free_port, java_command
+from .apache import CURRENT, await_answers, java_command
 
 pytestmark = pytest.mark.xdist_group("hand_over")
 PAGE = "docs/how-to/move-to-apache-kafka-and-back.md"

@@ -34,10 +34,11 @@ from confluent_kafka.admin import (
 
 from barnabas.uuids import uuid_text
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from compat_tests.ports import free_port
 from compat_tests.running import environment
 from tests.raw import Client
 
-from .apache import CURRENT, free_port, run_java
+from .apache import CURRENT, run_java
 from .load import WITHIN, Group, Load, until
 from .mixed import APACHE, BARNABAS, Node
 from .observing import content

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from compat_tests.ports import free_port
 from compat_tests.running import BarnabasProcess
 
 from . import compare, rights_by_login
-from .apache import ApacheKafka, free_port
+from .apache import ApacheKafka
 from .conftest import ALIKE, wake_coordinators
 from .play import Login, Play
 from .rights_steps import ALL, CLUSTER, GROUP, TOKEN, TOPIC, TXN, USER, acl

@@ -15,10 +15,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from compat_tests.ports import free_port
 from compat_tests.running import BarnabasProcess
 from tests.raw import Client
 
-from .apache import ApacheKafka, KafkaUnavailable, free_port, jars
+from .apache import ApacheKafka, KafkaUnavailable, jars
 
 SET = 0
 P = "listener.name.tls."

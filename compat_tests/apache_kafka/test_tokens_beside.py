@@ -17,8 +17,10 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
 
+from compat_tests.ports import free_port
+
 from ..running import BarnabasProcess
-from .apache import CURRENT, HEAP, ApacheKafka, KafkaUnavailable, free_port, jars, quick
+from .apache import CURRENT, HEAP, ApacheKafka, KafkaUnavailable, jars, quick
 from .play import Connection, Step, read_answer, request_frame
 
 MODULES = "org.apache.kafka.common.security"

@@ -16,8 +16,8 @@ from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from barnabas.wire.messages.update_raft_voter import UpdateRaftVoterRequest
 from barnabas.wire.types import ZERO_UUID
+from compat_tests.ports import free_port
 
-from .apache import free_port
 from .mixed import APACHE, BARNABAS, CLUSTER_ID, Node
 from .test_quorum_answers import Asking
 

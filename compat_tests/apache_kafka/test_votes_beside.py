@@ -16,8 +16,8 @@ from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
 from barnabas.wire.messages.vote import VoteRequest
 from barnabas.wire.types import ZERO_UUID
+from compat_tests.ports import free_port
 
-from .apache import free_port
 from .mixed import APACHE, BARNABAS, CLUSTER_ID, Node
 from .test_quorum_answers import Asking
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from ..apache_kafka.apache import free_port
+from compat_tests.ports import free_port
+
 from ..running import BarnabasProcess
 
 SERVICE = "kafka/localhost"

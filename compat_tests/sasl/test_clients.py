@@ -15,7 +15,8 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUpsertion
 
-from compat_tests.apache_kafka.apache import CURRENT, PREVIOUS, KafkaUnavailable, free_port, jars, run_java
+from compat_tests.apache_kafka.apache import CURRENT, PREVIOUS, KafkaUnavailable, jars, run_java
+from compat_tests.ports import free_port
 from compat_tests.running import BarnabasProcess
 from compat_tests.whole_round import CLIENTS
 from tests.security.tls.stores import chain_pem, key_pem

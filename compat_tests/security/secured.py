@@ -15,7 +15,8 @@ import pytest
 import trustme
 from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUpsertion
 
-from compat_tests.apache_kafka.apache import ApacheKafka, KafkaUnavailable, free_port
+from compat_tests.apache_kafka.apache import ApacheKafka, KafkaUnavailable
+from compat_tests.ports import free_port
 from compat_tests.running import ALONE, BarnabasProcess
 from tests.security.tls.stores import chain_pem, key_pem
 

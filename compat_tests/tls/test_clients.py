@@ -13,7 +13,8 @@ import pytest
 import trustme
 from aiokafka.helpers import create_ssl_context
 
-from compat_tests.apache_kafka.apache import RELEASES, KafkaUnavailable, free_port, jars, run_java
+from compat_tests.apache_kafka.apache import RELEASES, KafkaUnavailable, jars, run_java
+from compat_tests.ports import free_port
 from compat_tests.running import BarnabasProcess
 from compat_tests.whole_round import CLIENTS
 from tests.security.tls.stores import PASSWORD, chain_pem, key_pem

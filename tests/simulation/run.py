@@ -6,6 +6,7 @@ Knows nothing of how runs are selected and shown.
 import asyncio
 import gc
 import logging
+import warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -236,7 +237,9 @@ def quietly(teller: Teller | None) -> Iterator[None]:
         yield
         logger.setLevel(logging.CRITICAL + 1)
         if was_collecting:
-            gc.collect()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # of tasks that a killed node had not begun
+                gc.collect()
     finally:
         logger.setLevel(before[0])
         logger.propagate = before[1]
