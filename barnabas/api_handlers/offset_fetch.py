@@ -4,7 +4,8 @@ Knows nothing of who may fetch them. A partition without a committed offset has 
 partition or the group does not exist. Apache Kafka 4 has dropped version 0, which is handled like version 1.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from barnabas.api_handlers.answering import Later
@@ -13,6 +14,7 @@ from barnabas.api_handlers.error_responses import derived, error_shape, resolve_
 from barnabas.api_handlers.registry import api
 from barnabas.errors import NONE, KafkaError, UnknownTopicId, UnstableOffsetCommit
 from barnabas.offsets.committed import NO_LEADER_EPOCH, NO_OFFSET, CommittedOffset, Partitions, Topics
+from barnabas.offsets.pending import Position
 from barnabas.wire.message import Response
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
@@ -33,47 +35,6 @@ UNSTABLE = CommittedOffset(NO_OFFSET, NO_LEADER_EPOCH, "", -1)
 """Stands for the offset of a partition with a pending offset."""
 
 
-@api(OffsetFetchRequest)
-def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse | Later[OffsetFetchResponse]:
-    """Responds with the offsets of each group: of the requested partitions, or of all.
-
-    Pending offsets are not returned. With ``require_stable`` a partition with a pending offset has
-    UNSTABLE_OFFSET_COMMIT instead of its committed offset, and the client retries.
-    """
-    stable, version = request.require_stable, context.api_version
-    if version >= SEVERAL_GROUPS:
-        return OffsetFetchResponse(groups=[_group(group, stable, context) for group in request.groups])
-    if version >= ASKS_FOR_COORDINATOR:
-        return _of_one_group(request, context)
-    later: Later[OffsetFetchResponse] = Later()
-
-    def created(error: KafkaError | None) -> None:
-        try:
-            if error is not None:
-                raise error
-            later.resolve(_of_one_group(request, context))
-        except KafkaError as refusal:
-            resolve_with_error(later, request, refusal, version)
-
-    context.broker.coordinators.groups.create_topic(created)
-    return later
-
-
-def _of_one_group(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
-    """Returns the response in versions with one group. :raises KafkaError: the group refuses"""
-    offsets = _offsets(request.require_stable, context, request.group_id)
-    if request.topics is None:
-        positions = offsets.positions()
-    else:
-        positions = [(topic.name, topic.partition_indexes) for topic in request.topics]
-    return OffsetFetchResponse(
-        topics=[
-            Topic(name=name, partitions=_rows(Topic.OffsetFetchResponsePartition, indexes, offsets.of(name)))
-            for name, indexes in positions
-        ]
-    )
-
-
 class Offsets(NamedTuple):
     """The committed offsets of a group, and its partitions with pending ones."""
 
@@ -91,16 +52,99 @@ class Offsets(NamedTuple):
         return {**committed, **unstable} if unstable else committed
 
 
-def _offsets(stable: bool, context: Context, group_id: str, member_id: str | None = None, epoch: int = -1) -> Offsets:
-    """Returns the offsets of a group. :raises KafkaError: the group refuses"""
-    groups = context.broker.groups
-    if not stable:
-        return Offsets(groups.fetch_offsets(group_id, member_id, epoch), {})
-    committed, pending = groups.fetch_stable_offsets(group_id, member_id, epoch)
+@api(OffsetFetchRequest)
+def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse | Later[OffsetFetchResponse]:
+    """Responds with the offsets of each group: of the requested partitions, or of all.
+
+    Pending offsets are not returned. With ``require_stable`` a partition with a pending offset has
+    UNSTABLE_OFFSET_COMMIT instead of its committed offset, and the client retries; and the response waits until what
+    the coordinator has written before is durable.
+    """
+    version = context.api_version
+    if version >= ASKS_FOR_COORDINATOR and not request.require_stable:
+        return _response(request, [_committed(context, *each) for each in _requested(request, version)], context)
+    later: Later[OffsetFetchResponse] = Later()
+
+    def found(offsets: Sequence[Offsets | KafkaError]) -> None:
+        try:
+            later.resolve(_response(request, offsets, context))
+        except KafkaError as refusal:
+            resolve_with_error(later, request, refusal, version)
+
+    if version >= ASKS_FOR_COORDINATOR:
+        _find_stable(_requested(request, version), context, found)
+    else:
+        context.broker.coordinators.groups.create_topic(
+            lambda error: found([error or _committed(context, request.group_id)])
+        )
+    return later
+
+
+def _requested(request: OffsetFetchRequest, version: int) -> list[tuple[Any, ...]]:
+    """Returns the id of each group, and the member of it whose request this is."""
+    if version < SEVERAL_GROUPS:
+        return [(request.group_id,)]
+    return [(group.group_id, group.member_id, group.member_epoch) for group in request.groups]
+
+
+def _response(
+    request: OffsetFetchRequest, found: Sequence[Offsets | KafkaError], context: Context
+) -> OffsetFetchResponse:
+    """:param found: the offsets of each group, or its error :raises KafkaError: the error of the only group"""
+    if context.api_version >= SEVERAL_GROUPS:
+        groups = [_group(group, offsets, context) for group, offsets in zip(request.groups, found, strict=True)]
+        return OffsetFetchResponse(groups=groups)
+    (offsets,) = found
+    if isinstance(offsets, KafkaError):
+        raise offsets
+    if request.topics is None:
+        positions = offsets.positions()
+    else:
+        positions = [(topic.name, topic.partition_indexes) for topic in request.topics]
+    return OffsetFetchResponse(
+        topics=[
+            Topic(name=name, partitions=_rows(Topic.OffsetFetchResponsePartition, indexes, offsets.of(name)))
+            for name, indexes in positions
+        ]
+    )
+
+
+def _committed(context: Context, *requested: Any) -> Offsets | KafkaError:
+    """Returns the offsets of a group, or why it refuses."""
+    try:
+        return Offsets(context.broker.groups.fetch_offsets(*requested), {})
+    except KafkaError as error:
+        return error
+
+
+def _find_stable(
+    requested: Sequence[tuple[Any, ...]], context: Context, done: Callable[[list[Offsets | KafkaError]], None]
+) -> None:
+    """Calls ``done`` with the offsets of each group, or its error, once each coordinator has replied."""
+    found: dict[int, Offsets | KafkaError] = {}
+
+    def add(index: int, offsets: Offsets | KafkaError) -> None:
+        found[index] = offsets
+        if len(found) == len(requested):
+            done([found[each] for each in range(len(requested))])
+
+    def reply(index: int, error: KafkaError | None, committed: Topics, pending: Collection[Position]) -> None:
+        add(index, error or Offsets(committed, _unstable(pending)))
+
+    for index, (group_id, *member) in enumerate(requested):
+        try:
+            context.broker.groups.fetch_stable_offsets(group_id, partial(reply, index), *member)
+        except KafkaError as error:
+            add(index, error)
+    if not requested:
+        done([])
+
+
+def _unstable(pending: Collection[Position]) -> Mapping[str, Partitions]:
     unstable: dict[str, dict[int, CommittedOffset]] = {}
     for topic, partition in pending:
         unstable.setdefault(topic, {})[partition] = UNSTABLE
-    return Offsets(committed, unstable)
+    return unstable
 
 
 @error_shape(OffsetFetchRequest)
@@ -108,11 +152,9 @@ def _refused(request: OffsetFetchRequest, error: KafkaError, version: int) -> Re
     return derived(request, error, version, committed_offset=NO_OFFSET)
 
 
-def _group(group: RequestGroup, stable: bool, context: Context) -> Group:
-    try:
-        offsets = _offsets(stable, context, group.group_id, group.member_id, group.member_epoch)
-    except KafkaError as error:
-        return Group(group_id=group.group_id, topics=[], error_code=error.code)
+def _group(group: RequestGroup, offsets: Offsets | KafkaError, context: Context) -> Group:
+    if isinstance(offsets, KafkaError):
+        return Group(group_id=group.group_id, topics=[], error_code=offsets.code)
     by_id = context.api_version >= BY_ID
     if group.topics is None:
         topics = _all_topics(offsets, by_id, context)

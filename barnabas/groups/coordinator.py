@@ -6,7 +6,7 @@ they are first needed. Follows Apache Kafka's ``GroupCoordinatorService``.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from barnabas.groups.messages import (
     LeavingMember,
     ListedGroup,
     OffsetCommit,
+    OffsetsReply,
     Sync,
     SyncReply,
     SyncResult,
@@ -137,6 +138,19 @@ class GroupCoordinator:
             raise InvalidGroupId
         return self._shards.shard(group_id).leave(group_id, leaving)
 
+    def when_written(self, group_id: str, reply: ErrorReply) -> None:
+        """Replies once all that was appended before is durable: what a member is told may rest on it.
+
+        While the group is being loaded it replies at once: only heartbeats are accepted then.
+        :raises NotCoordinator: this node does not coordinate the group
+        """
+        try:
+            shard = self._shards.shard(group_id)
+        except CoordinatorLoadInProgress:
+            reply(None)
+        else:
+            shard.when_written(group_id, reply)
+
     # ----------------------------------------------------------------- groups
 
     def describe(self, group_id: str) -> DescribedGroup:
@@ -182,15 +196,14 @@ class GroupCoordinator:
         return self._shards.shard(group_id).fetch_offsets(group_id, member_id, member_epoch)
 
     def fetch_stable_offsets(
-        self, group_id: str, member_id: str | None = None, member_epoch: int = -1
-    ) -> tuple[Topics, Collection[Position]]:
-        """Handles an OffsetFetch with ``require_stable`` (KIP-447). Returns the group's offsets, and the partitions for
-        which open transactions have pending ones.
+        self, group_id: str, reply: OffsetsReply, member_id: str | None = None, member_epoch: int = -1
+    ) -> None:
+        """Handles an OffsetFetch with ``require_stable`` (KIP-447). Replies with the group's offsets, and the
+        partitions for which open transactions have pending ones, once earlier writes are durable.
 
         :raises KafkaError: the member may not fetch them
         """
-        shard = self._shards.shard(group_id)
-        return shard.fetch_offsets(group_id, member_id, member_epoch), shard.unstable_offsets(group_id)
+        self._shards.shard(group_id).fetch_stable_offsets(group_id, reply, member_id, member_epoch)
 
     def delete_offsets(self, group_id: str, positions: Sequence[Position], reply: ErrorsReply) -> None:
         """Handles an OffsetDelete. Replies with an error or None for each partition once the tombstones are durable.

@@ -3,11 +3,12 @@
 Knows nothing of the wire. A command has the version of a request only as far as the rules depend on it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Self
 
 from barnabas.errors import KafkaError
-from barnabas.offsets.pending import Producer
+from barnabas.offsets.committed import Topics
+from barnabas.offsets.pending import Position, Producer
 
 Protocols = tuple[tuple[str, bytes], ...]
 """Name and metadata of each supported protocol, in the member's order of preference."""
@@ -169,3 +170,5 @@ ErrorReply = Callable[[KafkaError | None], object]
 """Takes the error of a command, or None."""
 ErrorsReply = Callable[[list[KafkaError | None]], object]
 """Takes the error or None for each item of a command, in their order."""
+OffsetsReply = Callable[[KafkaError | None, Topics, Collection[Position]], object]
+"""Takes an error or None, offsets, and the partitions with pending ones. None of them may be modified."""

@@ -4,11 +4,12 @@ Knows nothing of rebalances and logs. Whether a member may commit is decided by 
 """
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from barnabas.clock import Clock
 from barnabas.deadlines import Deadline, Deadlines
 from barnabas.errors import (
+    CoordinatorNotAvailable,
     GroupIdNotFound,
     GroupSubscribedToTopic,
     IllegalGeneration,
@@ -22,12 +23,12 @@ from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.group import Group
 from barnabas.groups.ledger import Ledger, Pair, Write, Written, log_failure
-from barnabas.groups.messages import ErrorsReply, OffsetCommit
+from barnabas.groups.messages import ErrorsReply, OffsetCommit, OffsetsReply
 from barnabas.groups.records import has_place_for
 from barnabas.integers import MAX_LONG
 from barnabas.offsets.committed import NO_EXPIRY, CommittedOffset, Topics
 from barnabas.offsets.group_offsets import GroupOffsets
-from barnabas.offsets.pending import Position, Producer, Transaction
+from barnabas.offsets.pending import Producer, Transaction
 from barnabas.offsets.records import Record, commit_record, tombstone
 from barnabas.wire.messages.group_records import OffsetCommitKey
 
@@ -214,9 +215,26 @@ class OffsetKeeping:
             group.validate_offset_fetch(member_id, member_epoch)
         return self.offsets.of(group_id)
 
-    def unstable_offsets(self, group_id: str) -> Collection[Position]:
-        """Returns the partitions for which open transactions have pending offsets (KIP-447), not to be modified."""
-        return self.offsets.unstable(group_id)
+    def fetch_stable_offsets(
+        self, group_id: str, reply: OffsetsReply, member_id: str | None = None, member_epoch: int = -1
+    ) -> None:
+        """Handles an OffsetFetch with ``require_stable``. Replies with the group's offsets, and the partitions for
+        which open transactions have pending ones (KIP-447), once all that was appended before is durable.
+
+        A coordinator whose successor has been elected without its knowledge cannot replicate what it appends. It does
+        not reply with offsets that may be old, but NOT_COORDINATOR in the end, so that the client looks for the other
+        one (``GroupCoordinatorService.handleOffsetFetchException``).
+        :raises KafkaError: the member or its epoch is not valid
+        """
+        self.fetch_offsets(group_id, member_id, member_epoch)
+
+        def written(error: KafkaError | None) -> None:
+            if error is not None:
+                reply(NotCoordinator() if isinstance(error, CoordinatorNotAvailable) else error, {}, ())
+            else:
+                reply(None, self.offsets.of(group_id), self.offsets.unstable(group_id))
+
+        self._append(group_id, (), written)
 
     def delete_offsets(self, group_id: str, positions: Sequence[tuple[str, int]], reply: ErrorsReply) -> None:
         """Handles an OffsetDelete of partitions that exist. Replies with an error or None for each.

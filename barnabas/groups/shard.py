@@ -257,6 +257,10 @@ class GroupShard(OffsetKeeping):
             return [LeaveResult(each.member_id, each.group_instance_id, UnknownMemberId()) for each in leaving]
         return self._rebalance.leave(group, leaving)
 
+    def when_written(self, group_id: str, reply: ErrorReply) -> None:
+        """Replies once all that was appended before is durable."""
+        self._append(group_id, (), reply)
+
     # ----------------------------------------------------------------- groups
 
     def describe(self, group_id: str) -> DescribedGroup:

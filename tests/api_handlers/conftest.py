@@ -161,6 +161,28 @@ class GroupNode(QuietNode):
     def topic_id(self, name):
         return self.broker.image.topics_by_name[name].id
 
+    def lose_followers(self):
+        """Gives the partitions of the group coordinator a follower that never fetches, and each a commit of another
+        group, which does not become durable.
+        """
+        of_two = {"replicas": (1, 2), "isr": (1, 2), "directories": (bytes(16),) * 2}
+        for index in range(4):
+            partition = self.broker.partition("__consumer_offsets", index)
+            partition.become_leader(partition.image._replace(**of_two))
+        Topic = OffsetCommitRequest.OffsetCommitRequestTopic
+        offset = Topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
+        for number in range(16):
+            self.send(OffsetCommitRequest(group_id=f"other {number}", topics=[Topic(name="t", partitions=[offset])]), 8)
+        for index in range(4):
+            assert self.broker.partition("__consumer_offsets", index).log.log_end_offset > 0
+
+    def after_the_time_out(self, promise, version):
+        """Returns the response to a request that waits for a write until it times out."""
+        self.clock.advance(4.9)
+        assert promise.response is None
+        self.clock.advance(0.2)
+        return self.answer(promise, version)
+
     def send(self, request, version, client_id="client"):
         """Sends the request, encoded; returns the promise of a response."""
         context = context_of(self.broker, version, client_id=client_id)

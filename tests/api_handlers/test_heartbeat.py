@@ -4,6 +4,7 @@ import pytest
 
 from barnabas.errors import (
     NONE,
+    CoordinatorNotAvailable,
     FencedInstanceId,
     IllegalGeneration,
     InvalidGroupId,
@@ -63,3 +64,13 @@ def test_an_instance_that_goes_by_another_id(group_node, version):
 
 def test_without_its_topic_there_is_no_coordinator(quiet_group_node):
     assert beat(quiet_group_node, "m") == NotCoordinator.code
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_a_coordinator_without_followers_keeps_no_member(group_node, version):
+    """It may have a successor, of which it does not know: the member looks for it."""
+    member_id = group_node.stable()
+    group_node.lose_followers()
+    request = HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id)
+    response = group_node.after_the_time_out(group_node.send(request, version), version)
+    assert response.error_code == CoordinatorNotAvailable.code

@@ -2,16 +2,20 @@
 
 import pytest
 
-from barnabas.errors import NONE, InvalidGroupId, NotCoordinator, UnknownMemberId
+from barnabas.errors import NONE, CoordinatorNotAvailable, InvalidGroupId, NotCoordinator, UnknownMemberId
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
 
 Member = LeaveGroupRequest.MemberIdentity
 
 
 def leave(node, version, *members, group_id="g"):
+    return node.call(request_for(version, *members, group_id=group_id), version)
+
+
+def request_for(version, *members, group_id="g"):
     if version < 3:
-        return node.call(LeaveGroupRequest(group_id=group_id, member_id=members[0].member_id), version)
-    return node.call(LeaveGroupRequest(group_id=group_id, members=members), version)
+        return LeaveGroupRequest(group_id=group_id, member_id=members[0].member_id)
+    return LeaveGroupRequest(group_id=group_id, members=members)
 
 
 def removed_members(answer):
@@ -79,3 +83,14 @@ def test_no_group_id(group_node, version):
 def test_without_its_topic_there_is_no_coordinator(quiet_group_node, version):
     answer = leave(quiet_group_node, version, Member(member_id="m"))
     assert (answer.error_code, removed_members(answer)) == (NotCoordinator.code, [])
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_coordinator_without_followers_does_not_say_that_anyone_has_left(group_node, version):
+    """It may have a successor, of which it does not know: the member looks for it."""
+    member_id = group_node.stable()
+    group_node.lose_followers()
+    promise = group_node.send(request_for(version, Member(member_id=member_id)), version)
+    answer = group_node.after_the_time_out(promise, version)
+    assert answer.error_code == CoordinatorNotAvailable.code
+    assert removed_members(answer) == []

@@ -9,24 +9,23 @@ from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 Topic = OffsetFetchRequest.OffsetFetchRequestTopic
 Group = OffsetFetchRequest.OffsetFetchRequestGroup
 GroupTopic = Group.OffsetFetchRequestTopics
+CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
 
 NOTHING = (-1, -1, "", NONE)
+
+
+def row(index, offset, epoch, metadata):
+    return CommitTopic.OffsetCommitRequestPartition(
+        partition_index=index,
+        committed_offset=offset,
+        committed_leader_epoch=epoch,
+        committed_metadata=metadata,
+    )
 
 
 @pytest.fixture
 def node(group_node):
     """Group g has committed 5 and 6 in t, nothing in its third partition, and 3 in u, with leader epoch 7."""
-    CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
-    Partition = CommitTopic.OffsetCommitRequestPartition
-
-    def row(index, offset, epoch, metadata):
-        return Partition(
-            partition_index=index,
-            committed_offset=offset,
-            committed_leader_epoch=epoch,
-            committed_metadata=metadata,
-        )
-
     topics = [
         CommitTopic(name="t", partitions=[row(0, 5, -1, "m"), row(1, 6, -1, "m")]),
         CommitTopic(name="u", partitions=[row(0, 3, 7, None)]),
@@ -57,8 +56,7 @@ def rows(topics, version):
 def fetch(node, version, topics, group_id="g", error=NONE, **fields):
     """Fetches the offsets of one group, with the version's request; returns rows."""
     if version < 8:
-        requested = topics and [Topic(name=name, partition_indexes=indexes) for name, indexes in topics]
-        answer = node.call(OffsetFetchRequest(group_id=group_id, topics=requested, **fields), version)
+        answer = node.call(request_for(version, topics, group_id, **fields), version)
         assert answer.error_code == (error if version >= 2 else NONE)
         return rows(answer.topics, version)
     (group,) = fetch_groups(node, version, (group_id, topics), **fields)
@@ -66,7 +64,18 @@ def fetch(node, version, topics, group_id="g", error=NONE, **fields):
     return rows(group.topics, version)
 
 
+def request_for(version, topics, group_id="g", **fields):
+    if version >= 8:
+        return request_for_groups(version, (group_id, topics), **fields)
+    requested = topics and [Topic(name=name, partition_indexes=indexes) for name, indexes in topics]
+    return OffsetFetchRequest(group_id=group_id, topics=requested, **fields)
+
+
 def fetch_groups(node, version, *groups, **fields):
+    return node.call(request_for_groups(version, *groups, **fields), version).groups
+
+
+def request_for_groups(version, *groups, **fields):
     key = "topic_id" if version >= 10 else "name"
     requested = [
         Group(
@@ -77,7 +86,7 @@ def fetch_groups(node, version, *groups, **fields):
         )
         for group_id, topics in groups
     ]
-    return node.call(OffsetFetchRequest(groups=requested, **fields), version).groups
+    return OffsetFetchRequest(groups=requested, **fields)
 
 
 @pytest.mark.parametrize("version", range(10))
@@ -108,6 +117,18 @@ def test_all_topics(node, version):
 def test_without_transactions_nothing_is_unstable(node, version):
     stable = fetch(node, version, None)
     assert fetch(node, version, None, require_stable=True) == stable
+
+
+@pytest.mark.parametrize("version", range(7, 11))
+def test_a_coordinator_without_followers_sends_no_stable_offsets(node, version):
+    """It may have a successor, of which it does not know: Apache Kafka's sends NOT_COORDINATOR then."""
+    node.lose_followers()
+    topics = [(node.topic_id("t") if version >= 10 else "t", [0])]
+    ((_, offsets),) = fetch(node, version, topics)
+    assert offsets[0] == (5, -1, "m", NONE)
+    promise = node.send(request_for(version, topics, require_stable=True), version)
+    response = node.after_the_time_out(promise, version)
+    assert (response.groups[0] if version >= 8 else response).error_code == NotCoordinator.code
 
 
 @pytest.mark.parametrize("version", range(10))

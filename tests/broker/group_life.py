@@ -12,6 +12,7 @@ from barnabas.records.batch import RecordBatch, batches
 from barnabas.transactions.messages import Marker, TopicPartition
 from tests.broker.opening import opened
 from tests.kinds import kind
+from tests.stable_offsets import stable_offsets
 from tests.submitting import create_topic, ready
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -106,4 +107,4 @@ def offsets(life, group_id):
 
 
 def unstable(life, group_id):
-    return set(life.broker.groups.fetch_stable_offsets(group_id)[1])
+    return set(stable_offsets(life.broker.groups, group_id)[1])

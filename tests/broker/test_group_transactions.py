@@ -108,10 +108,15 @@ def test_where_commits_wait_for_the_disk_so_do_ends(monkeypatch):
         life.commit(offset=4, partition=1),
     ]
     assert found == [[], [], [], []]
-    assert (offsets(life, "g"), unstable(life, "g")) == ({("t", 0): 1}, set())
+    assert offsets(life, "g") == {("t", 0): 1}
+    stable = []
+    life.broker.groups.fetch_stable_offsets("g", lambda *reply: stable.append(reply))
+    assert stable == []
     life.broker.partition(CONSUMER_OFFSETS, 3).log.flush()
     assert found == [[None], [None], [None], [None]]
     assert (offsets(life, "g"), unstable(life, "g")) == ({("t", 0): 3, ("t", 1): 4}, set())
+    ((error, committed, pending),) = stable
+    assert (error, committed["t"][0].offset, len(pending)) == (None, 3, 0)
 
 
 def test_who_hears_that_a_commit_is_safe_and_commits_at_once_is_the_last(monkeypatch):

@@ -10,6 +10,7 @@ from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.groups.messages import OffsetCommit, OffsetToCommit
 from barnabas.transactions.messages import ProducerIdentity, TopicPartition
 from tests.broker.failing import TransactionalNode, fail_each_change
+from tests.stable_offsets import stable_offsets
 from tests.submitting import create_topic, ready
 
 PLAIN, IN_TRANSACTION = 0, 1
@@ -66,7 +67,7 @@ class Node(TransactionalNode):
             return
         assert self.init() is not None, where
         found = self.broker.groups.fetch_offsets("g").get("t", {})
-        assert not self.broker.groups.fetch_stable_offsets("g")[1], where
+        assert not stable_offsets(self.broker.groups, "g")[1], where
         for partition, expected in self.promised.offsets.items():
             offset = found[partition].offset if partition in found else -1
             assert offset in expected, f"{where}: partition {partition} is at {offset}, not at one of {expected}"

@@ -361,8 +361,23 @@ class World(Speaker):
                 self.say(error_name(error))
                 continue
             found = [f"{topic}-{p} at {at.offset}" for topic, each in offsets.items() for p, at in each.items()]
-            found += [f"{topic}-{p} unstable" for topic, p in self.coordinator.fetch_stable_offsets(group_id)[1]]
+            pending = self.runtime.shard(group_id).offsets.unstable(group_id)
+            found += [f"{topic}-{p} unstable" for topic, p in pending]
             self.say(f"{group_id}: {', '.join(found) or 'nothing'}")
+
+    def do_fetch_stable(self, words, options) -> None:
+        """``fetch_stable``; or ``fetch_stable g id=a epoch=1`` as a member of a newer type."""
+
+        def reply(error, offsets, pending) -> None:
+            found = [f"{topic}-{p} at {at.offset}" for topic, each in offsets.items() for p, at in each.items()]
+            found += [f"{topic}-{p} unstable" for topic, p in pending]
+            self.say(f"stable: {error_name(error) if error else ', '.join(found) or 'nothing'}")
+
+        member = (options["id"], int(options["epoch"])) if options else ()
+        try:
+            self.coordinator.fetch_stable_offsets(words[0] if words else "g", reply, *member)
+        except KafkaError as error:
+            self.say(error_name(error))
 
     def do_end(self, words, _) -> None:
         """``end 1 commit``: the marker of producer 1."""

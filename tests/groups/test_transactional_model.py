@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.groups.offsets_model import Model
+from tests.stable_offsets import stable_offsets
 
 GROUPS, PARTITIONS, PRODUCERS = ("g", "h"), (0, 1), (1, 2)
 
@@ -39,7 +40,7 @@ class Comparison:
     def compare(self):
         coordinator = self.world.coordinator
         for group in GROUPS:
-            committed, pending = coordinator.fetch_stable_offsets(group)
+            committed, pending = stable_offsets(coordinator, group)
             found = committed.get("t", {})
             assert {partition: each.offset for partition, each in found.items()} == self.model.committed(group)
             assert {partition for _, partition in pending} == self.model.unstable(group)
