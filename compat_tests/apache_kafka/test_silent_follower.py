@@ -93,8 +93,9 @@ def coordinator(nodes: list[Node]) -> tuple[Node, Node]:
         for node in nodes:
             asked(node.port, "FindCoordinator", 2, Key="g", KeyType=0)
         names = [{"Name": "t"}, {"Name": "__consumer_offsets"}]
-        _, found = asked(nodes[-1].port, "Metadata", 4, Topics=names, AllowAutoTopicCreation=True)["Topics"]
-        return found["Partitions"][0] if found["Partitions"] else {"IsrNodes": []}
+        topics = asked(nodes[-1].port, "Metadata", 4, Topics=names, AllowAutoTopicCreation=True)["Topics"]
+        (found,) = (each["Partitions"] for each in topics if each["Name"] == "__consumer_offsets")
+        return found[0] if found else {"IsrNodes": []}
 
     wait_until(lambda: len(offsets_topic()["IsrNodes"]) == 2, offsets_topic)
     leader = offsets_topic()["LeaderId"]
