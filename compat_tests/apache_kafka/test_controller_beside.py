@@ -6,6 +6,7 @@ The brokers are simulated: :mod:`controller_script` sends their requests.
 import asyncio
 import itertools
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +14,14 @@ from typing import Any
 
 from barnabas.cluster.quorum.record_batches import decode_batches
 from barnabas.config import BrokerConfig
+from barnabas.errors import NotController
 from barnabas.log.files import DiskFiles
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.log.meta_properties import read as read_meta_properties
 from barnabas.log.meta_properties import write as write_meta_properties
 from barnabas.server.server import Server
 from barnabas.wire.messages import metadata_records as records
+from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from compat_tests.ports import free_port
 from tests.raw import Client
 
@@ -27,6 +30,7 @@ from .controller_script import TOPIC, Said, Script
 
 LOG = "__cluster_metadata-0"
 SECONDS = 30
+UNKNOWN = 1 << 30  #: the id of no broker
 
 COMPARED = (
     records.RegisterBrokerRecord,
@@ -74,8 +78,20 @@ def ours(home: Path, cluster_id: str) -> Iterator[int]:
         thread.join(SECONDS)
 
 
+def until_active(client: Client) -> None:
+    """Returns once the controller is the active one: Apache Kafka's listens before it is, now and then."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        response: Any = client.ask(UnregisterBrokerRequest(broker_id=UNKNOWN), 0)
+        if response.error_code != NotController.code:
+            return
+        time.sleep(0.01)
+    raise TimeoutError(f"the controller is not active after {SECONDS} s")
+
+
 def played(port: int, cluster_id: str) -> tuple[Script, list[Said]]:
     with Client(port) as client:
+        until_active(client)
         script = Script(client.ask, cluster_id)
         return script, list(script.play())
 

@@ -141,7 +141,7 @@ class ConfluentKafka:
             configs |= {"transactional.id": options.transactional_id, "transaction.timeout.ms": 60_000}
         with _raised_by_confluent():
             producer = confluent_kafka.Producer(configs)
-            producer.list_topics(options.topic, options.delivery_timeout_ms / 1000)
+            producer.list_topics(options.topic, PATIENCE_S)
             if options.warm_up:
                 producer.produce(options.topic, b"water")
                 producer.flush(PATIENCE_S)
