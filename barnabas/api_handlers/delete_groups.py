@@ -15,7 +15,7 @@ Result = DeleteGroupsResponse.DeletableGroupResult
 
 @api(DeleteGroupsRequest)
 def delete_groups(request: DeleteGroupsRequest, context: Context) -> DeleteGroupsResponse | Later[DeleteGroupsResponse]:
-    """Deletes each group. Responds once all tombstones are durable."""
+    """Deletes each group. Responds once all tombstones, and earlier writes, are durable."""
     later: Later[DeleteGroupsResponse] = Later()
     group_ids = list(dict.fromkeys(request.groups_names))
     errors: dict[str, KafkaError | None] = {}

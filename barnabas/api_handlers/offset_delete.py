@@ -33,7 +33,10 @@ def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDelet
             existing.append((topic.name, present))
     later: Later[OffsetDeleteResponse] = Later()
 
-    def answer(errors: list[KafkaError | None]) -> None:
+    def answer(error: KafkaError | None, errors: list[KafkaError | None]) -> None:
+        if error is not None:
+            later.resolve(OffsetDeleteResponse(error_code=error.code, topics=[]))
+            return
         remaining = map(code_of, errors)
         answers = [(name, [(index, next(remaining)) for index in of_topic]) for name, of_topic in existing]
         later.resolve(_response(merged(refused, answers)))

@@ -20,6 +20,7 @@ from barnabas.errors import (
 )
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.messages import (
+    DeletionReply,
     DescribedGroup,
     ErrorReply,
     ErrorsReply,
@@ -167,7 +168,7 @@ class GroupCoordinator:
         return [each for shard in self._shards.shards() for each in shard.list_groups(states, types)]
 
     def delete(self, group_id: str, reply: ErrorReply) -> None:
-        """Deletes one group and its offsets. Replies once the tombstones are durable."""
+        """Deletes one group and its offsets. Replies once the tombstones, or all that was written before, are durable."""
         try:
             shard = self._shards.shard(group_id)
         except KafkaError as error:
@@ -205,10 +206,10 @@ class GroupCoordinator:
         """
         self._shards.shard(group_id).fetch_stable_offsets(group_id, reply, member_id, member_epoch)
 
-    def delete_offsets(self, group_id: str, positions: Sequence[Position], reply: ErrorsReply) -> None:
-        """Handles an OffsetDelete. Replies with an error or None for each partition once the tombstones are durable.
+    def delete_offsets(self, group_id: str, positions: Sequence[Position], reply: DeletionReply) -> None:
+        """Handles an OffsetDelete. Replies once the tombstones, and all that was written before, are durable.
 
-        :raises KafkaError: the error of all of them
+        :raises KafkaError: the whole request is refused
         """
         if not group_id:
             raise InvalidGroupId

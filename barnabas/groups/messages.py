@@ -170,5 +170,7 @@ ErrorReply = Callable[[KafkaError | None], object]
 """Takes the error of a command, or None."""
 ErrorsReply = Callable[[list[KafkaError | None]], object]
 """Takes the error or None for each item of a command, in their order."""
+DeletionReply = Callable[[KafkaError | None, list[KafkaError | None]], object]
+"""Takes the error of a whole command or None, and the error or None for each item, in their order."""
 OffsetsReply = Callable[[KafkaError | None, Topics, Collection[Position]], object]
 """Takes an error or None, offsets, and the partitions with pending ones. None of them may be modified."""

@@ -4,7 +4,7 @@ Knows nothing of rebalances and logs. Whether a member may commit is decided by 
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from barnabas.clock import Clock
 from barnabas.deadlines import Deadline, Deadlines
@@ -23,7 +23,7 @@ from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.group import Group
 from barnabas.groups.ledger import Ledger, Pair, Write, Written, log_failure
-from barnabas.groups.messages import ErrorsReply, OffsetCommit, OffsetsReply
+from barnabas.groups.messages import DeletionReply, ErrorsReply, OffsetCommit, OffsetsReply
 from barnabas.groups.records import has_place_for
 from barnabas.integers import MAX_LONG
 from barnabas.offsets.committed import NO_EXPIRY, CommittedOffset, Topics
@@ -82,12 +82,7 @@ class OffsetKeeping:
     def _delete(self, group: Group, written: Written) -> None:
         """Writes the tombstones of the group and its offsets."""
         group_id = group.group_id
-        unsafe = [
-            (topic, partition)
-            for committed_offsets in self._unsafe.get(group_id, ())
-            for topic, partition, _ in committed_offsets
-        ]
-        positions = list(dict.fromkeys((*self.offsets.positions(group_id), *unsafe)))
+        positions = list(dict.fromkeys((*self.offsets.positions(group_id), *self._unsafe_positions(group_id))))
 
         def then(error: KafkaError | None) -> None:
             if error is None:
@@ -102,6 +97,11 @@ class OffsetKeeping:
             (OffsetCommitKey(group=group_id, topic=topic, partition=partition), None) for topic, partition in positions
         ]
         self._ledger.commit(group_id, [*records, *group.tombstones()], then)
+
+    def _unsafe_positions(self, group_id: str) -> Iterator[tuple[str, int]]:
+        for committed_offsets in self._unsafe.get(group_id, ()):
+            for topic, partition, _ in committed_offsets:
+                yield topic, partition
 
     def _drop_if_bare(self, group_id: str) -> None:
         """Drops a group that was created for a commit that failed."""
@@ -236,8 +236,8 @@ class OffsetKeeping:
 
         self._append(group_id, (), written)
 
-    def delete_offsets(self, group_id: str, positions: Sequence[tuple[str, int]], reply: ErrorsReply) -> None:
-        """Handles an OffsetDelete of partitions that exist. Replies with an error or None for each.
+    def delete_offsets(self, group_id: str, positions: Sequence[tuple[str, int]], reply: DeletionReply) -> None:
+        """Handles an OffsetDelete of partitions that exist. Replies once all that was written is durable.
         :raises KafkaError: the whole request is refused
         """
         group = self._groups.get(group_id)
@@ -245,13 +245,16 @@ class OffsetKeeping:
             raise GroupIdNotFound
         if not group.is_empty and not group.is_consumer_group:
             raise NonEmptyGroup
-        errors = [GroupSubscribedToTopic() if group.is_subscribed_to(topic) else None for topic, _ in positions]
+        errors: list[KafkaError | None] = [
+            GroupSubscribedToTopic() if group.is_subscribed_to(topic) else None for topic, _ in positions
+        ]
         removable = [position for position, error in zip(positions, errors, strict=True) if error is None]
-        self._remove_offsets(group_id, removable, lambda failure: reply([each or failure for each in errors]))
+        self._remove_offsets(group_id, removable, lambda failure: reply(failure, errors))
 
     def _remove_offsets(self, group_id: str, positions: Iterable[tuple[str, int]], written: Written) -> None:
-        """Writes the tombstones of those offsets that exist."""
-        present = [each for each in dict.fromkeys(positions) if self.offsets.has(group_id, *each)]
+        """Writes the tombstones of those offsets that exist. Without any, what was written before is waited for."""
+        unsafe = set(self._unsafe_positions(group_id))
+        present = [each for each in dict.fromkeys(positions) if each in unsafe or self.offsets.has(group_id, *each)]
 
         def then(error: KafkaError | None) -> None:
             if error is None:
@@ -262,7 +265,7 @@ class OffsetKeeping:
         if present:
             self._write(group_id, [tombstone(group_id, *each) for each in present], then)
         else:
-            written(None)
+            self._append(group_id, (), written)
 
     def topics_deleted(self, topics: Iterable[str]) -> None:
         """Removes the offsets of deleted topics."""

@@ -285,12 +285,11 @@ class GroupShard(OffsetKeeping):
         ]
 
     def delete(self, group_id: str, reply: ErrorReply) -> None:
-        """Deletes one group and its offsets. Replies once the tombstones are durable."""
+        """Deletes one group and its offsets. Replies once all that was written is durable."""
         group = self._groups.get(group_id)
-        if group is None:
-            reply(GroupIdNotFound())
-        elif not group.is_empty:
-            reply(NonEmptyGroup())
+        if group is None or not group.is_empty:
+            error = GroupIdNotFound() if group is None else NonEmptyGroup()
+            self.when_written(group_id, lambda failure: reply(failure or error))
         else:
             # The state of its share partitions is deleted before the group.
             delete = self.share.delete if group.type == SHARE else self._delete

@@ -155,6 +155,9 @@ def answers(nodes: list[Node]) -> dict[str, Any]:
                 found["unstable"] = other.ask("OffsetFetch", 7, **OFFSETS, RequireStable=False)
                 found["stable later"] = other.ask("OffsetFetch", 7, **OFFSETS, RequireStable=True)
                 found["heartbeat later"] = other.ask("Heartbeat", 3, **member)
+                position = {"Name": "t", "Partitions": [{"PartitionIndex": 0}]}
+                found["delete"] = other.ask("OffsetDelete", 0, GroupId="g", Topics=[position])  # it is subscribed to
+                found["delete groups"] = other.ask("DeleteGroups", 1, GroupsNames=["nobody's"])
                 leaving = [{"MemberId": member_id, "GroupInstanceId": None}]
                 found["leave"] = other.ask("LeaveGroup", 3, GroupId="g", Members=leaving)
             found["committed later"] = talk.receive("OffsetCommit", 8)
@@ -169,6 +172,6 @@ def test_both_answer_alike(kafka_jars: Path, tmp_path: Path) -> None:
     (tmp_path / "ours").mkdir()
     with barnabas(tmp_path / "ours") as nodes:
         assert answers(nodes) == theirs
-    names = ("stable", "unstable", "stable later", "heartbeat later", "leave")
-    assert [theirs[name]["ErrorCode"] for name in names] == [0, 0, 16, 15, 15]
+    names = ("stable", "unstable", "stable later", "heartbeat later", "delete", "leave")
+    assert [theirs[name]["ErrorCode"] for name in names] == [0, 0, 16, 15, 15, 15]
     assert theirs["unstable"]["Topics"][0]["Partitions"][0]["CommittedOffset"] == 1

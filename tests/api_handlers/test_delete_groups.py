@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.errors import NONE, GroupIdNotFound, NonEmptyGroup, NotCoordinator
+from barnabas.errors import NONE, CoordinatorNotAvailable, GroupIdNotFound, NonEmptyGroup, NotCoordinator
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
 
 
@@ -41,3 +41,13 @@ def test_the_empty_name(group_node):
 
 def test_without_its_topic_there_is_no_coordinator(quiet_group_node):
     assert delete(quiet_group_node, 2, "g") == {"g": NotCoordinator.code}
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_a_coordinator_without_followers_does_not_say_which_groups_there_are(group_node, version):
+    """It may have a successor, of which it does not know."""
+    group_node.stable("a")
+    group_node.lose_followers()
+    promise = group_node.send(DeleteGroupsRequest(groups_names=["a", "c"]), version)
+    response = group_node.after_the_time_out(promise, version)
+    assert [each.error_code for each in response.results] == [CoordinatorNotAvailable.code] * 2

@@ -4,6 +4,7 @@ import pytest
 
 from barnabas.errors import (
     NONE,
+    CoordinatorNotAvailable,
     GroupIdNotFound,
     GroupSubscribedToTopic,
     InvalidGroupId,
@@ -22,12 +23,16 @@ SUBSCRIBED = GroupSubscribedToTopic.code
 READS_T = b"\0\0" + b"\0\0\0\1" + b"\0\1t" + b"\xff\xff\xff\xff"
 
 
-def delete(node, *topics, group_id="g"):
-    """Returns the error code, and topics with (partition, error code)s."""
+def request_for(*topics, group_id="g"):
     requested = [
         Topic(name=name, partitions=[Partition(partition_index=index) for index in indexes]) for name, indexes in topics
     ]
-    answer = node.call(OffsetDeleteRequest(group_id=group_id, topics=requested), 0)
+    return OffsetDeleteRequest(group_id=group_id, topics=requested)
+
+
+def delete(node, *topics, group_id="g"):
+    """Returns the error code, and topics with (partition, error code)s."""
+    answer = node.call(request_for(*topics, group_id=group_id), 0)
     found = [(each.name, [(row.partition_index, row.error_code) for row in each.partitions]) for each in answer.topics]
     return answer.error_code, found
 
@@ -73,3 +78,13 @@ def test_the_group_is_looked_at_first(group_node, group_id, error):
 
 def test_without_its_topic_there_is_no_coordinator(quiet_group_node):
     assert delete(quiet_group_node, ("t", [0])) == (NotCoordinator.code, [])
+
+
+@pytest.mark.parametrize("index", [0, 1], ids=["an offset", "nothing to delete"])
+def test_a_coordinator_without_followers_deletes_nothing(group_node, index):
+    """It may have a successor, of which it does not know. One error is that of the whole request."""
+    group_node.commit(p0=1)
+    group_node.lose_followers()
+    response = group_node.after_the_time_out(group_node.send(request_for(("t", [index]), ("t", [99])), 0), 0)
+    assert (response.error_code, response.topics) == (CoordinatorNotAvailable.code, [])
+    assert committed(group_node) == {"t": {0}}

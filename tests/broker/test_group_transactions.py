@@ -193,7 +193,7 @@ def test_compaction_changes_nothing(seed):
             model.end(producer.id, is_commit)
         else:
             with contextlib.suppress(GroupIdNotFound):  # nothing of it was left at the last start
-                life.broker.groups.delete_offsets(group_id, [("t", partition)], lambda codes: None)
+                life.broker.groups.delete_offsets(group_id, [("t", partition)], lambda error, errors: None)
             model.forget(group_id, partition)
         if value % 5 == 4:
             life.broker.partition(CONSUMER_OFFSETS, 0).log.roll(life.clock.time_ms())

@@ -395,7 +395,9 @@ class World(Speaker):
         positions = [(topic, int(p)) for topic, _, p in (word.rpartition("-") for word in words)]
         try:
             self.coordinator.delete_offsets(
-                options.get("group", "g"), positions, lambda errors: self.results(positions, errors)
+                options.get("group", "g"),
+                positions,
+                lambda error, errors: self.say(error_name(error)) if error else self.results(positions, errors),
             )
         except KafkaError as error:
             self.say(error_name(error))
