@@ -168,7 +168,7 @@ class GroupCoordinator:
         return [each for shard in self._shards.shards() for each in shard.list_groups(states, types)]
 
     def delete(self, group_id: str, reply: ErrorReply) -> None:
-        """Deletes one group and its offsets. Replies once the tombstones, or all that was written before, are durable."""
+        """Deletes one group and its offsets. Replies once all that was written is durable."""
         try:
             shard = self._shards.shard(group_id)
         except KafkaError as error:

@@ -1,7 +1,7 @@
 """Responses with the StandardAuthorizer, without rights and with some, are equal on Apache Kafka and on Barnabas.
 
-Knows only how to play and compare; the requests are in ``rights_steps.py`` and ``rights_by_login.py``, what may differ
-in ``differences_rights.toml``. Each API is tested at its first and its last version.
+Knows only how to play and compare; the requests are in ``rights_scenarios.py`` and ``rights_by_login.py``, what may
+differ in ``differences_rights.toml``. Each API is tested at its first and its last version.
 """
 
 import itertools
@@ -20,8 +20,8 @@ from . import compare, rights_by_login
 from .apache import ApacheKafka
 from .conftest import ALIKE, wake_coordinators
 from .play import Login, Play
+from .rights_scenarios import SCENARIOS as BY_ADDRESS
 from .rights_steps import ALL, CLUSTER, GROUP, TOKEN, TOPIC, TXN, USER, acl
-from .rights_steps import SCENARIOS as BY_ADDRESS
 from .steps import HELPERS, Scenario, ask
 
 pytestmark = pytest.mark.xdist_group("rights")

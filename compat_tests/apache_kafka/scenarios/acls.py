@@ -1,4 +1,4 @@
-"""The requests about ACLs without an authorizer; with one they are in ``rights_steps.py``."""
+"""The requests about ACLs without an authorizer; with one they are in ``rights_scenarios.py``."""
 
 from ..steps import ask, scenario
 
