@@ -110,6 +110,7 @@ class SimulatedCluster:
         self.levels = levels or {}
         self.directories = directories
         self.nodes: dict[int, SimulatedNode] = {}
+        self.voteless: set[int] = set()  #: voters that were removed, whose directory ids no request names
         ids: list[int] = []
         for role in roles:
             first = FIRST_CONTROLLER if role == CONTROLLER else 1
@@ -157,6 +158,14 @@ class SimulatedCluster:
         node.put_in_empty()
         node.format(self.cluster_id, [], self.levels, joins=True)
         self.voters[node.id] = self.voters[node.id]._replace(directory_id=node.directory_id)
+
+    def replace_disks(self, node: SimulatedNode, directories: Sequence[str]) -> None:
+        """Gives a node with a broker empty disks for some of its log directories."""
+        for directory in directories:
+            node.empty(directory)
+        node.format(self.cluster_id, [], self.levels, joins=node.role == COMBINED)
+        if node.id in self.voters:
+            self.voters[node.id] = self.voters[node.id]._replace(directory_id=node.directory_id)
 
     def make_dynamic(self) -> None:
         """Has all nodes find a quorum that has become dynamic by bootstrap servers, from their next starts on."""

@@ -86,6 +86,23 @@ def _may_stop(faults: Faults, node: SimulatedNode) -> bool:
     return True
 
 
+def new_disks(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
+    """Replaces all disks of a machine with a broker, or that of its first log directory, by empty ones.
+
+    The metadata log is there, too: a voter would vote twice, so that it is removed from the voters before.
+    """
+    node = faults.cluster.nodes[fault.node]
+    has_vote = node.role != BROKER and node.id not in faults.cluster.voteless
+    if has_vote or node.id in faults.failing or not faults.may_forget(node.id):
+        return None
+    lost = chance.choice([node.directories, node.directories[:1]])
+    faults.network.say(f"{node.id} gets empty disks for {', '.join(lost)}")
+    faults.forgets(node.id)
+    node.kill(power_cut=False)
+    faults.cluster.replace_disks(node, lost)
+    return lambda: faults.revive(node)
+
+
 def old_copy(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
     """Starts a node with an older copy of its disk.
 

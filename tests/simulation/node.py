@@ -142,6 +142,7 @@ class SimulatedNode:
         self.files.makedirs(directory)
         self.files.fsync_path(parent_of(directory))
         self.has_forgotten = True
+        self.disk += 1
 
     def put_in(self, files: FaultyFiles) -> None:
         """Replaces the disk of a node that does not run."""
@@ -166,7 +167,7 @@ class SimulatedNode:
     def format(
         self, cluster_id: str, voters: Sequence[Voter], levels: Mapping[str, int], *, joins: bool = False
     ) -> None:
-        """Formats the log directory.
+        """Formats the log directories that are not.
 
         :param voters: those of a dynamic quorum; none if the configs name them
         :param levels: those of the features of a new cluster
@@ -176,7 +177,7 @@ class SimulatedNode:
         node = FormattedNode(cluster_id, self.id, directories, DIRECTORY, voters, not voters and not joins)
         now_ms, random_bytes = self.clock.time_ms(), self.random.randbytes
         format_directories(
-            self.files, node, levels, (), ignore_formatted=False, now_ms=now_ms, random_bytes=random_bytes
+            self.files, node, levels, (), ignore_formatted=True, now_ms=now_ms, random_bytes=random_bytes
         )
         self.files.keep()
 

@@ -43,20 +43,25 @@ class Operator(Client):
         while not self.is_stopping:
             voter = self.random.choice(voters)
             await self._insist(self._removal(self.cluster.voters[voter]), VoterNotFound)
+            if not self._is_named_late(voter):
+                self.cluster.voteless.add(voter)
             await self.pause(RATE_S)
             if self._may_replace_disk(voter) and self.random.random() < EMPTY_DISK:
                 await self._replace_disk(voter)
+            self.cluster.voteless.discard(voter)
             await self._insist(self._addition(self.cluster.voters[voter]), DuplicateVoter)
             await self.pause(RATE_S)
         await self._verify(set(voters))
 
     def _may_replace_disk(self, node_id: int) -> bool:
-        """Returns whether a controller's disk may be lost. Brokers keep theirs: others may need its replicas. So does
-        a controller that a late request may add: the voter would have the directory of a disk that is gone.
-        """
+        """Returns whether the disk of a node without a vote may be lost. Others may need the replicas of a broker."""
+        return self.cluster.nodes[node_id].role == CONTROLLER and node_id in self.cluster.voteless
+
+    def _is_named_late(self, node_id: int) -> bool:
+        """Returns whether a late request may add a voter, which would have the directory of a disk that is gone."""
         directory_id = self.cluster.voters[node_id].directory_id
         late = {each.voter_directory_id for each in self.unanswered if isinstance(each, AddRaftVoterRequest)}
-        return self.cluster.nodes[node_id].role == CONTROLLER and directory_id not in late
+        return directory_id in late
 
     async def _replace_disk(self, node_id: int) -> None:
         """Starts a node that is no voter on an empty disk, however often that fails."""

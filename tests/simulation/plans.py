@@ -32,8 +32,9 @@ KINDS: Mapping[str, Kind] = {
     "old end": held_faults.old_end,
     "old incarnation": held_faults.old_incarnation,
     "half-open": Faults.half_open,
+    "new disks": machine_faults.new_disks,
 }
-WEIGHTS = dict(zip(KINDS, (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1, 4, 3, 2, 3, 2, 1, 4, 3, 2, 4, 3), strict=True))
+WEIGHTS = dict(zip(KINDS, (6, 4, 3, 4, 4, 3, 6, 3, 2, 2, 1, 4, 3, 2, 3, 2, 1, 4, 3, 2, 4, 3, 3), strict=True))
 
 
 def plan(

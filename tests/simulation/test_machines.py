@@ -5,11 +5,12 @@ from random import Random
 
 import pytest
 
+from barnabas.log import meta_properties
 from barnabas.testing.faults import FaultyFiles
-from tests.simulation.cluster import BROKER, CONTROLLER, SimulatedCluster
+from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER, SimulatedCluster
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.machine_faults import SPACE
-from tests.simulation.node import NodeClock, NodeScheduler
+from tests.simulation.node import DIRECTORY, SECOND_DIRECTORY, NodeClock, NodeScheduler
 from tests.simulation.plans import KINDS, WEIGHTS
 
 
@@ -73,3 +74,14 @@ def test_an_empty_disk_is_not_full_where_the_old_one_was():
     node.disk_error = (errno.ENOSPC, SPACE)
     cluster.renew(node)
     assert node.directory_id != before
+
+
+def test_of_two_disks_the_first_is_replaced():
+    directories = (DIRECTORY, SECOND_DIRECTORY)
+    cluster = SimulatedCluster(SimulatedLoop(), Random(1), (COMBINED,) * 3, is_dynamic=True, directories=directories)
+    node = cluster.nodes[1]
+    before, kept = node.directory_id, meta_properties.read(node.files, SECOND_DIRECTORY)
+    cluster.replace_disks(node, [DIRECTORY])
+    assert node.directory_id not in (before, kept.directory_id)
+    assert cluster.voters[1].directory_id == node.directory_id
+    assert meta_properties.read(node.files, SECOND_DIRECTORY) == kept
