@@ -114,6 +114,15 @@ def await_leaders(bootstrap: str, seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
+def await_partitions(bootstrap: str, topic: str, seconds: float = 60) -> int:
+    """Returns the number of partitions of a topic, once the broker knows it: its controller creates it before."""
+    admin, deadline = admin_of(bootstrap), time.monotonic() + seconds
+    while not (found := admin.list_topics(topic, seconds).topics[topic].partitions):
+        assert time.monotonic() < deadline, f"there is no topic {topic} within {seconds} s"
+        time.sleep(0.05)
+    return len(found)
+
+
 def play(bootstrap: str, *steps: Step) -> list[Any]:
     """Returns the responses to raw requests."""
     host, _, port = bootstrap.partition(":")
@@ -366,7 +375,7 @@ def wait(futures: Mapping[Any, Any]) -> None:
 
 def write(bootstrap: str, topic: str, count: int, *, size: int = 0, keys: int = 0, start: int = 0, **more: Any) -> None:
     """Writes records with keys, headers and timestamps, some without a value, to all partitions in turn."""
-    partitions = len(admin_of(bootstrap).list_topics(topic, 30).topics[topic].partitions)
+    partitions = await_partitions(bootstrap, topic)
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -116,6 +116,15 @@ def size_of_log(node: Node) -> int:
     return int(found["Topics"][0]["Partitions"][0]["PartitionSize"])
 
 
+def is_stopped(node: Node) -> bool:
+    """Returns whether no thread of the process runs."""
+    states = []
+    for thread in Path(f"/proc/{node.pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # of a thread that has ended
+            states.append((thread / "stat").read_text().rpartition(")")[2].split()[0])
+    return set(states) == {"T"}
+
+
 def commit(member_id: str, offset: int) -> dict[str, Any]:
     partition = {
         "PartitionIndex": 0,
@@ -149,6 +158,7 @@ def answers(nodes: list[Node]) -> dict[str, Any]:
         before = size_of_log(leader)
         os.kill(follower.pid, signal.SIGSTOP)
         try:
+            wait_until(lambda: is_stopped(follower), lambda: "it goes on")  # once one of its threads gets the signal
             talk.send("OffsetCommit", 8, **commit(member_id, 2))
             wait_until(lambda: size_of_log(leader) > before, lambda: "nothing is appended")
             with Talk(leader.port) as other:

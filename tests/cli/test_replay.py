@@ -101,7 +101,17 @@ def test_what_a_coordinator_refused_is_not_sent(fresh, capsys, tmp_path):
     assert [rule.hits for rule in rules] == [2, 2, 2, 2]
     code, printed = replay(capsys, file, fresh)
     assert (code, printed.splitlines()[1:]) == (0, [])
-    assert "8 that a coordinator had refused were not sent" in printed
+    assert f"{8 - unanswered(file)} that a coordinator had refused were not sent" in printed
+
+
+def unanswered(file):
+    """Returns how many of the first two FindCoordinator requests have no answer: librdkafka closes the connection to
+    the bootstrap server once it has another one to that broker.
+    """
+    events = [json.loads(line) for line in file.read_text().splitlines()]
+    asked = [each for each in events if (each.get("api"), each.get("client_id")) == ("FindCoordinator", "rdkafka")]
+    answered = {each["request"] for each in events if each.get("event") == "answer"}
+    return sum(each["request"] not in answered for each in asked[:2])
 
 
 def test_what_is_ignored_is_not_compared(recording, fresh, capsys):

@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 import shutil
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from types import SimpleNamespace
 
@@ -49,13 +50,16 @@ def jaas(protocol, mechanism, module, options=""):
     return {name: f"{MODULE}.{module} required {options};"}
 
 
-def asks(protocol, port, configs, *, times=1, host="127.0.0.1", pause=0.0):
-    """Sends requests to the node at that port, and returns the error, or None."""
+def asks(protocol, port, configs, *, times=1, host="127.0.0.1", after_each=lambda: None, scheduler=None):
+    """Sends requests to the node at that port. Returns the error, or None, and the connections.
+
+    :param scheduler: for the ends of sessions
+    """
 
     async def test():
         loop = asyncio.get_running_loop()
         config = BrokerConfig({"listeners": "PLAINTEXT://:0", **configs})
-        timing = {"cluster_clock": SystemClock(), "cluster_scheduler": loop, "scheduler": loop}
+        timing = {"cluster_clock": SystemClock(), "cluster_scheduler": loop, "scheduler": scheduler or loop}
         node = SimpleNamespace(node_id=1, config=config, **timing, random=Random(0))
         connect = SecureConnect(node, protocol, protocol, MECHANISM)
         peers = NetworkPeers(node, lambda node_id: Endpoint(protocol, host, port, protocol), connect)
@@ -66,7 +70,7 @@ def asks(protocol, port, configs, *, times=1, host="127.0.0.1", pause=0.0):
             if error is not None:
                 break
             assert response.cluster_id
-            await asyncio.sleep(pause)
+            after_each()
         connections = [lane._connection for lane in peers._lanes.values()]
         peers.close()
         await asyncio.sleep(0)
@@ -75,10 +79,13 @@ def asks(protocol, port, configs, *, times=1, host="127.0.0.1", pause=0.0):
     return asyncio.run(test())
 
 
+def broker_with(protocol, configs):
+    return Broker({"listeners": f"{protocol}://127.0.0.1:0", "security.inter.broker.protocol": protocol, **configs})
+
+
 @contextmanager
 def listening(protocol, configs):
-    everything = {"listeners": f"{protocol}://127.0.0.1:0", "security.inter.broker.protocol": protocol, **configs}
-    with Broker(everything) as broker:
+    with broker_with(protocol, configs) as broker:
         yield broker.port
 
 
@@ -226,13 +233,39 @@ def test_an_oauthbearer_token_that_is_refused(caplog):
     assert "invalid_token" in caplog.text
 
 
-def test_a_session_is_prolonged_on_the_same_connection():
-    configs = texts(oauthbearer(CLAIMS, max_reauth_ms=1500))
-    with listening("SASL_PLAINTEXT", configs) as port:
-        error, (connection,) = asks("SASL_PLAINTEXT", port, configs, times=20, pause=0.1)
+class Sessions:
+    """A scheduler of re-authentications, which begin when the test says so."""
+
+    def __init__(self):
+        self.delays = []
+        self.renew = lambda: None
+
+    def call_later(self, delay, callback, *args):
+        self.delays.append(delay)
+        self.renew = partial(callback, *args)
+
+
+@pytest.mark.parametrize("is_prolonged", [True, False])
+def test_a_session_is_prolonged_on_the_same_connection(is_prolonged):
+    configs = texts(oauthbearer(CLAIMS, max_reauth_ms=60_000))
+    sessions = Sessions()
+
+    def later():
+        broker.clock.advance(seconds=40)
+        if is_prolonged:
+            sessions.renew()
+
+    with broker_with("SASL_PLAINTEXT", configs) as broker:
+        options = {"times": 4, "after_each": later, "scheduler": sessions}
+        error, connections = asks("SASL_PLAINTEXT", broker.port, configs, **options)
+    if is_prolonged:
         assert error is None
-        assert connection.renewal is not None
-        assert connection.renewal.done()
+        assert connections[0].renewal.done()
+        assert len(connections) == 1
+        assert len(sessions.delays) == 4
+    else:
+        assert isinstance(error, NetworkException)
+    assert all(60 * 0.85 <= delay <= 60 * 0.95 for delay in sessions.delays)
 
 
 def test_gssapi():
