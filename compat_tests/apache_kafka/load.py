@@ -57,6 +57,17 @@ class Load:
             assert time.monotonic() < end, f"no hundred records are acknowledged within {WITHIN} s"
             time.sleep(0.02)
 
+    def at_rest(self, seconds: float = 2.0) -> int:
+        """Returns the number of acknowledged records once none has been added for that time."""
+        end = time.monotonic() + WITHIN
+        total, since = self.total, time.monotonic()
+        while time.monotonic() < since + seconds:
+            assert time.monotonic() < end, f"records are still acknowledged after {WITHIN} s"
+            time.sleep(0.02)
+            if total != (total := self.total):
+                since = time.monotonic()
+        return total
+
     @property
     def total(self) -> int:
         """The number of acknowledged records."""

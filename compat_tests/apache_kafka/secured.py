@@ -18,7 +18,7 @@ from .apache import ApacheKafka, KafkaUnavailable, jars
 from .sasl_pair import until_let_in
 
 SECURITY = "org.apache.kafka.common.security"
-SESSION_MS = 2000
+SESSION_MS = 4000
 """How long a session by SCRAM over TLS lasts."""
 
 LISTENERS = ("TLS", "PLAIN", "SCRAM", "OAUTH")

@@ -16,6 +16,8 @@ PAGE = Path(__file__).parents[2] / "docs/how-to/faults-and-clients.md"
 NAMES = ("kafka-python", "confluent-kafka", "aiokafka", "Java")
 ROW = re.compile(r"^\| `([^`]+)` \|(.*)\|$", re.MULTILINE)
 TIMES = {0: "never", 1: "once", 2: "twice"}
+REQUEST_TIMEOUTS_MS = (1_000, 4_000)
+"""A busy machine may be silent for a second, too: then the longer one is used."""
 ABOUT_GROUPS = ("FindCoordinator", "OffsetCommit", "OffsetFetch")
 
 
@@ -32,10 +34,10 @@ def with_tls():
         yield broker
 
 
-def of_a_record(broker, client, servers):
+def of_a_record(broker, client, servers, request_timeout_ms):
     error = None
     try:
-        client.send(servers, Options(request_timeout_ms=1_000, delivery_timeout_ms=3_000))
+        client.send(servers, Options(request_timeout_ms=request_timeout_ms, delivery_timeout_ms=3 * request_timeout_ms))
     except Failed as failed:
         error = failed.name
     times = len(broker.records(TOPIC))
@@ -52,18 +54,29 @@ def of_an_offset(client, servers):
 @pytest.mark.parametrize("rule", ROWS)
 def test_the_behaviour_of_clients(request, running, with_tls, client, rule):
     broker = with_tls if "tls=" in rule else running
-    broker.reset()
-    broker.create_topic(TOPIC)
-    servers = broker.client_settings(client.settings_name)
-    (set_rule,) = broker.faults.script(rule)
-    seen = of_an_offset(client, servers) if rule.startswith(ABOUT_GROUPS) else of_a_record(broker, client, servers)
-    assert set_rule.hits >= 1
-    broker.faults.clear()
     column = NAMES.index(client.name)
+    for request_timeout_ms in REQUEST_TIMEOUTS_MS:
+        seen = behaviour(broker, client, rule, request_timeout_ms)
+        if seen == ROWS[rule][column]:
+            return
     if request.config.getoption("--rewrite"):
         rewrite(rule, column, seen)
     else:
         assert seen == ROWS[rule][column]
+
+
+def behaviour(broker, client, rule, request_timeout_ms):
+    broker.reset()
+    broker.create_topic(TOPIC)
+    servers = broker.client_settings(client.settings_name)
+    (set_rule,) = broker.faults.script(rule)
+    if rule.startswith(ABOUT_GROUPS):
+        seen = of_an_offset(client, servers)
+    else:
+        seen = of_a_record(broker, client, servers, request_timeout_ms)
+    assert set_rule.hits >= 1
+    broker.faults.clear()
+    return seen
 
 
 def rewrite(rule, column, seen):

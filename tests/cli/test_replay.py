@@ -109,9 +109,9 @@ def unanswered(file):
     the bootstrap server once it has another one to that broker.
     """
     events = [json.loads(line) for line in file.read_text().splitlines()]
-    asked = [each for each in events if (each.get("api"), each.get("client_id")) == ("FindCoordinator", "rdkafka")]
+    wanted = [each for each in events if (each.get("api"), each.get("client_id")) == ("FindCoordinator", "rdkafka")]
     answered = {each["request"] for each in events if each.get("event") == "answer"}
-    return sum(each["request"] not in answered for each in asked[:2])
+    return sum(each["request"] not in answered for each in wanted[:2])
 
 
 def test_what_is_ignored_is_not_compared(recording, fresh, capsys):
