@@ -260,9 +260,8 @@ def test_a_session_is_prolonged_on_the_same_connection(is_prolonged):
         error, connections = asks("SASL_PLAINTEXT", broker.port, configs, **options)
     if is_prolonged:
         assert error is None
-        assert connections[0].renewal.done()
         assert len(connections) == 1
-        assert len(sessions.delays) == 4
+        assert len(sessions.delays) == 4, "one login and three renewals"
     else:
         assert isinstance(error, NetworkException)
     assert all(60 * 0.85 <= delay <= 60 * 0.95 for delay in sessions.delays)

@@ -8,7 +8,7 @@ import errno
 from random import Random
 
 from barnabas.cluster.quorum.client import NO_NODE
-from tests.simulation.cluster import BROKER, CONTROLLER
+from tests.simulation.cluster import BROKER, COMBINED, CONTROLLER
 from tests.simulation.faults import DISK_DELAY_S, Fault, Faults, Undo, voter_of
 from tests.simulation.node import SECOND_DIRECTORY, SimulatedNode
 
@@ -89,11 +89,12 @@ def _may_stop(faults: Faults, node: SimulatedNode) -> bool:
 def new_disks(faults: Faults, fault: Fault, chance: Random) -> Undo | None:
     """Replaces all disks of a machine with a broker, or that of its first log directory, by empty ones.
 
-    The metadata log is there, too: a voter would vote twice, so that it is removed from the voters before.
+    The metadata log is there, too: a voter would vote twice, so that it is removed from the voters before. Controllers
+    without a broker get theirs from the operator.
     """
     node = faults.cluster.nodes[fault.node]
-    has_vote = node.role != BROKER and node.id not in faults.cluster.voteless
-    if has_vote or node.id in faults.failing or not faults.may_forget(node.id):
+    is_possible = node.role == BROKER or (node.role == COMBINED and node.id in faults.cluster.voteless)
+    if not is_possible or node.id in faults.failing or not faults.may_forget(node.id):
         return None
     lost = chance.choice([node.directories, node.directories[:1]])
     faults.network.say(f"{node.id} gets empty disks for {', '.join(lost)}")
