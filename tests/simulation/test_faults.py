@@ -14,7 +14,7 @@ IN_THE_GATE = 40
 APART = (CONTROLLER,) * 3 + (BROKER,) * 3
 DIRECTED = {
     "answer_before_commit": {"kinds": ("kill", "isolation"), "latency_s": LATENCIES_S[0]},
-    "accept_late_markers": {"kinds": ("late requests",)},
+    "accept_late_markers": {"kinds": ("late requests",), "latency_s": LATENCIES_S[0]},
     "clean_what_is_not_committed": {
         "kinds": ("kill", "isolation", "old incarnation", "pause"),
         "stored": {**COMPACTION, "log.roll.ms": "300"},
